@@ -19,10 +19,10 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Return the rules that `select` names (without it: all), less the rules that `ignore` names.
+    """Return the rules that `select` names (all if it is empty), without the rules that `ignore` names.
 
-    A text names rules by codes, with commas: `TIM001,RAT`. `RAT` stands for all rules whose codes begin with RAT.
-    Raises PlanError if a text names no rule.
+    A text has codes of rules, separated by commas: `TIM001,RAT`. `RAT` stands for all rules whose codes begin with RAT.
+    Raises PlanError for a text with which no rule's code begins.
     """
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
@@ -84,7 +84,7 @@ class Audit:
 
     files: tuple[FileOutputs, ...]
     remarks: tuple[Remark, ...]
-    copies: tuple[tuple[Output, Output], ...] = ()  # a repeated output that was not examined, and the one that was
+    copies: tuple[tuple[Output, Output], ...] = ()  # a repeated output, not examined, and its examined equal
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -96,7 +96,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """The digests of every file, one per theme with errors or warnings: at most MOST_LINES a file, the gravest."""
+        """The digests of every file, one per theme with errors or warnings; of a file, the MOST_LINES gravest ones."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -167,7 +167,7 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
 
 
 def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
-    """Yield the outputs that only repeat percentiles of an output in another file, and count no requests."""
+    """Yield the outputs that have no number of requests and only repeat percentiles of an output in another file."""
     whole: defaultdict[tuple[float, float], list[Output]] = defaultdict(list)
     for output in outputs:
         for row in output.report.latencies.rows if output.report.requests is not None else ():

@@ -28,7 +28,7 @@ FASTEST_RPS = 1e8  # no machine achieves a higher rate
 
 
 def at(output: Output, level: float) -> float | None:
-    """Return the latency (us) at a percentile (0..1); None if it is not known or not finite."""
+    """Return an output's latency (us) at the percentile `level` (0..1); None if this latency is not known or finite."""
     return finite(output.report.latencies.at(level))
 
 
@@ -53,7 +53,7 @@ def is_open_loop(output: Output) -> bool:
 
 
 def is_of_no_run(output: Output) -> bool:
-    """Return whether a run broke off so early that its rate is absurd or a latency is over twice the run's length."""
+    """Return whether a run broke off in its first half, with a latency over twice the time it ran or an absurd rate."""
     elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
     longest = largest_us(output) or mean_us(output)
     if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
@@ -62,7 +62,7 @@ def is_of_no_run(output: Output) -> bool:
 
 
 def opened(output: Output) -> int | None:
-    """Return how many connections are opened; None if unknown. wrk and wrk2 round down to a multiple of the threads."""
+    """Return how many connections the tool opens; None if unknown. wrk and wrk2 round down to a multiple of threads."""
     connections, threads = output.connections, output.threads
     if not connections or not threads or not is_like_wrk(output.tool) or output.tool == TRUEPACE:
         return connections
@@ -102,7 +102,7 @@ def _responded_rps(output: Output) -> float | None:
 
 
 def lost_s(output: Output) -> float | None:
-    """Return the shortfall in seconds of load, (1 - achieved / offered) * duration; None if one of them is unknown."""
+    """Return the shortfall in s of load, (1 - achieved / offered) * duration; None if a rate or duration is unknown."""
     offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:
@@ -111,7 +111,7 @@ def lost_s(output: Output) -> float | None:
 
 
 def rate_after_warm_up(output: Output) -> float | None:
-    """Return wrk2's rate (requests/s) after its calibration; None for another tool or a run that is too short."""
+    """Return wrk2's rate (requests/s) after its calibration; None for another tool, a short run or unknown samples."""
     recorded = output.report.latencies.count
     duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
     if output.tool != WRK2 or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
@@ -120,19 +120,19 @@ def rate_after_warm_up(output: Output) -> float | None:
 
 
 def left_out(output: Output) -> int | None:
-    """Return the number of responses that wrk2's histogram leaves out; None for another tool, or if not known."""
+    """Return the number of responses that wrk2's histogram leaves out; None for another tool or an unknown number."""
     recorded, requests = output.report.latencies.count, output.report.requests
     return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
 
 
 def timed_out(output: Output) -> bool:
-    """Return whether at least half of the requests lie at the tool's time-out: they had no response."""
+    """Return whether the median is at the tool's time-out, so that at least half of the requests had no response."""
     limit_s, median = facts(output.tool).timeout_s, at(output, 0.5)
     return limit_s is not None and median is not None and AT_BOUND * limit_s <= median / 1e6 <= JUST_OVER * limit_s
 
 
 def has_queue(output: Output) -> bool:
-    """Return whether a queue of requests grew during the run, as the longest wait shows: at least half of `lost_s`."""
+    """Return whether a queue of requests grew during the run: the longest wait is at least half of `lost_s`."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
     if largest is None or not is_open_loop(output) or timed_out(output):
         return False
@@ -147,7 +147,7 @@ def has_queue(output: Output) -> bool:
 
 
 def never_offered(output: Output) -> bool:
-    """Return whether the generator failed to send the offered rate: it was not achieved, yet no request waited."""
+    """Return whether the generator did not send the offered rate: the rate was not achieved, yet no queue grew."""
     known = largest_us(output) is not None and lost_s(output) is not None
     return known and fell_short(output) and not has_queue(output) and not is_busy(output)
 
@@ -161,7 +161,7 @@ def is_busy(output: Output) -> bool:
 
 
 def warm_up_s(output: Output) -> float:
-    """Return for how many seconds from its start on wrk2 leaves responses out of its histogram."""
+    """Return the seconds at the start of a run in which wrk2 leaves responses out of its histogram."""
     return WRK2_WARM_UP_S + opening_s(output)
 
 
@@ -181,7 +181,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """Estimate the number of connections without any response. Every 2 s, wrk2 counts all of them as time-outs."""
+    """Estimate the number of connections without any response, each of which wrk2 counts as a time-out every 2 s."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout or output.tool == WRK:
         return 0

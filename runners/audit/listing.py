@@ -103,7 +103,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return a group for JSON: by operation the highest offered rate achieved, and outputs that missed a higher one."""
+    """Return a document for JSON: each operation's highest rate achieved, and the outputs that missed a higher one."""
     highest: dict[str, float] = {}
     paced = ((output, rate) for output in group if (rate := output.offered_rps))
     known = [(out, Path(out.script).stem or "unknown", rate, figures.fell_short(out)) for out, rate in paced]
@@ -127,7 +127,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:
-    """Return texts by document: the highest rate that each operation achieved, and outputs that missed a higher one."""
+    """Return {document: text}: each operation's highest rate achieved, and the outputs that missed a higher rate."""
     texts = {}
     for group in groups(audit.outputs):
         known = _document(group)

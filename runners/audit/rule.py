@@ -51,7 +51,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Return a decorator that makes a function the rule `code`. It takes an Output, with `of_group` a Group."""
+    """Return a decorator that makes a function of an Output (of a Group if `of_group`) the rule `code`."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()

@@ -63,7 +63,7 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
-        """Return a block that measures only these sessions. It chooses no rate, as the sessions' trials have theirs."""
+        """Return a block that measures only these sessions. It chooses no rate: the sessions' trials have rates."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
@@ -73,7 +73,7 @@ class FixedRate:
         cls, name: str, title: str, settings: Sequence[Setting], loads: Sequence[tuple[Workload, Sequence[int]]],
         size: Size, questions: tuple[str, ...],
     ) -> Self:  # fmt: skip
-        """Return a block of closed loops; a round starts all settings anew. `loads`: (workload, connection counts)."""
+        """Return a block of rounds of closed loops on new servers. `loads`: (workload, numbers of connections)."""
         sessions = list[Session]()
         for number in range(1, size.starts + 1):
             for setting, (workload, counts) in product(in_random_order(settings, name, number), loads):
@@ -91,7 +91,7 @@ class FixedRate:
         return cls.known(name, title, tuple(sessions), questions)
 
     def probes(self) -> tuple[Session, ...]:
-        """Return a closed loop per treatment, from which the rate is chosen; none if the block has a rate."""
+        """Return a session with a closed loop per treatment, to choose the rate; () if the block has a rate already."""
         if self.rate_rps > 0 or self.sessions:
             return ()
         shape, workload = self._shape(PROBE), self.workload
@@ -100,13 +100,13 @@ class FixedRate:
         return tuple(Session(treatment, (trial,), workload.fill) for treatment, trial in trials.items())
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return all loads' rate; None if `sessions` have their own. `capacity_rps`: closed-loop rates by treatment."""
+        """Return all loads' rate; None if `self.sessions` have rates. `capacity_rps`: {treatment: closed-loop rate}."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the loads at `rate`, the first on a server that does nothing; `self.sessions` if `rate` is None."""
+        """Return sessions at `rate`, the first on a server that does nothing; `self.sessions` if `rate` is None."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -134,7 +134,7 @@ class FixedRate:
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> "Interleaved":
-        """Return a block that compares the treatments request by request; `margin`: smallest change that matters."""
+        """Return a block that compares the treatments request by request; `margin`: relative change that matters."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, size, size.shape(self.connections, self.threads),
@@ -237,7 +237,7 @@ class Interleaved:
     solo: bool = True  # load each server alone too, at the rate
     loops: bool = True  # load each server alone too, in closed loop
     cold: tuple[str, ...] = ()  # names of treatments that are neither filled nor warmed
-    like: FixedRate | None = None  # an earlier block that gives the rate, as its own or by its closed loops
+    like: FixedRate | None = None  # an earlier block, whose rate or closed loops give the rate
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -253,7 +253,7 @@ class Interleaved:
 
     @property
     def control_setting(self) -> Setting | None:
-        """The baseline under another name; None without a control."""
+        """The baseline under another name, as a control; None if `control` is false."""
         first = self.ordered[0]
         return replace(first, name=f"{first.name[:32]}-control") if self.control else None
 
@@ -264,7 +264,7 @@ class Interleaved:
         return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
-        """Return a closed loop per treatment, which warms it and from which the rate is chosen; none if not needed."""
+        """Return a session with a closed loop per treatment, to warm it and choose the rate; () if not needed."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
         sessions = list[Session]()
@@ -294,7 +294,7 @@ class Interleaved:
         return (*treatments, *filter(None, (self.control_setting, self.reference)))
 
     def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
-        """Yield a session per fresh start of servers; a treatment is in `starts` of them. `rate`: of every server."""
+        """Yield a session per start of servers; a treatment is in `starts` or more sessions. `rate`: per server."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for start in range(self.starts):

@@ -4,7 +4,7 @@ from runners.design.setting import FLUSH, OLD_LSM, WAL, Setting
 
 ENGINE = "lsm"
 NODES = 3
-#: How many ids the report wrote, from 0 on; its GETs read random ids of these.
+#: How many ids the report wrote, from 0 on; the report's GETs read random ids among these.
 PUBLISHED_KEYS = 3_710_000
 #: Threads of a node's pool, before and after the report's changes. The report does not state its number of cores.
 OLD_THREADS, NEW_THREADS = 20, 6
@@ -13,7 +13,7 @@ QUEUE = 128
 #: For each request, a replicated cluster's first node calls two others; its blocking client has room for QUEUE calls.
 REPLICATED_CONNECTIONS = 60
 OLD, NEW = "all-old", "all-new"
-#: Names of settings: the server before the report's changes, with one of the changes, with all. Short sizes omit some.
+#: Names of settings: the server before the report's changes, with one of them, with all. Small sizes omit some.
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
 ONE = "one-node"
@@ -50,7 +50,7 @@ def setting(name: str, cores: int) -> Setting:
 
 
 def alone(cores: int) -> Setting:
-    """Return the setting of one node without a cluster, with the changes in report 5; `cores` limits its threads."""
+    """Return the setting of one node without a cluster, with report 5's changes; `cores` limits the pool's threads."""
     return Setting(ONE, ENGINE, _node_flags(threads(cores)[1])[1:], all_cores=True)
 
 

@@ -96,7 +96,7 @@ class TargetWorkload(Struct, frozen=True):
 
     @property
     def body_text(self) -> str | None:
-        """The request body in target.yaml, with placeholders that are not filled in yet; None if no body is there."""
+        """The body that target.yaml gives as text or JSON, with its placeholders; None if it gives none (or a file)."""
         return self.body if self.json is None else msgspec.json.encode(self.json).decode()
 
 
@@ -163,7 +163,7 @@ NO_ADDRESS = "it has no host, or no port that there can be"
 
 
 def address_of(url: str) -> SplitResult | None:
-    """Return the parts of a URL; None without a host, or with an impossible port."""
+    """Return the parts of a URL; None if the URL has no host or an impossible port."""
     try:
         address = urlsplit(url)
         return address if address.hostname and address.port != 0 else None

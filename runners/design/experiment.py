@@ -202,7 +202,7 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A measure in which a run is smaller than the published report, with both values."""
+    """A measure in which a run is smaller than the published run, with the values of the two runs."""
 
     extent: Extent
     workload: str
@@ -211,7 +211,7 @@ class Shortfall:
 
 
 def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
-    """Return by (extent, workload) the seconds of the longest load at one rate, or the bytes of the largest fill."""
+    """Return {(extent, workload): seconds of the longest load at one rate, or bytes of the largest fill}."""
     most: dict[tuple[Extent, str], float] = {}
     for block in blocks:
         if isinstance(block, FixedRate) and not block.sessions:

@@ -58,7 +58,7 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return a ladder's rates, lowest first: published ones, and `shares` of `base_rps` not near a published one."""
+    """Return a ladder's rates, lowest first: published rates, and `shares` of `base_rps` not near a published rate."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
@@ -169,7 +169,7 @@ class KneeSearch:
         return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return the seconds of load on a server after which fresh start `start` ends; start 1 has one load more."""
+        """Return after how many seconds of load on a server, over all its starts, start number `start` ends."""
         closed_s, longer_s = self._least_confirming_s
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
@@ -218,7 +218,7 @@ class Ladder:
     like: "Ladder | KneeSearch | None" = None  # an earlier ladder with these rates, or the search for the base
     objective: Objective | None = None
     published: tuple[tuple[str, float], ...] = ()  # (name of the published output, rate)
-    most_published: int = 99  # how many of them are offered too: the nearest to the base
+    most_published: int = 99  # at most so many of these rates are offered too: the nearest to the base
     published_s: float | None = None  # length of their steps
     beyond: int = 0  # see `nearest`
     profile: tuple[str, ...] = ()  # events
@@ -263,7 +263,7 @@ class Ladder:
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the search and of the steps, as many of them at published rates as are likely."""
+        """The planned seconds of the search and the steps, with as many steps at published rates as are likely."""
         like = self.like if isinstance(self.like, Ladder) else self
         count, likely = len(like.shares or like.rates), max(LIKELY_PUBLISHED, like.beyond + 1) if like.shares else 0
         within = min(len(like.published), like.most_published, likely)
@@ -286,13 +286,13 @@ class AroundTheKnee:
     profiled: tuple[float, ...] | None  # rate steps nearest to these shares are profiled too; None: all
     step_s: float  # length of a step of a ladder
     precision: float = 0.05
-    most_published: int = 99  # so many published rates are offered too, at most
+    most_published: int = 99  # at most so many published rates are offered too
     starts: int = 1
     profiled_s: float | None = None
     lock_s: float | None = None  # length of a recording of locks
     lock_rps: float = 0.0  # its rate; 0: that of the step
     published_s: float | None = None
-    beyond: int = 0  # so many published rates above the base too
+    beyond: int = 0  # how many published rates above the base are offered too
     objective: Objective = field(default_factory=Objective)
     connections: int = 1
     published: tuple[tuple[str, float], ...] = ()
@@ -303,7 +303,7 @@ class AroundTheKnee:
         return Shape(connections, 1, self.step_s, self.probe_warmup_s)
 
     def block(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
-        """Return the ladder around the knee of a server; without `shares`, the search for the knee alone."""
+        """Return the ladder around a server's knee, the search for it included; without `shares`, the search alone."""
         search = self._search(name, title, 1, server)
         return search if search and not self.shares else replace(self._ladder(name, title, server), search=search)
 

@@ -56,7 +56,7 @@ class Workload:
 
 
 def sized_puts(keys: int, value_bytes: int) -> Workload:
-    """Return a workload: PUTs of random keys from 1 to `keys`, few enough for a store on the heap to hold all."""
+    """Return a workload: PUTs of random keys from 1 to `keys`; if these are few, a store on the heap can hold all."""
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
@@ -80,7 +80,7 @@ def random_gets(
 
 
 def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_percent: int) -> Workload:
-    """Return a workload: GETs of random keys of a filled store, `hot_percent` % of the GETs to its first `hot_keys`."""
+    """Return a workload: GETs of random keys of a filled store; `hot_percent` % of them read the first `hot_keys`."""
     gets, arguments = random_gets(keys, value_bytes, rewrites=rewrites), (str(keys), str(hot_keys), str(hot_percent))
     return replace(gets, name="get-hot", script=SCRIPTS / "get_hot.lua", arguments=arguments)
 
@@ -140,7 +140,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return `given_rps` if above 0; else `share` of the lowest closed-loop rate, or the published rate if lower."""
+    """Return `given_rps` if > 0; else the lower of the published rate and `share` of the lowest closed-loop rate."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest, capacity = min(capacity_rps.items(), key=lambda reached: reached[1])

@@ -23,7 +23,7 @@ RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 SHARED, ALONE, SOLO = "shared", "alone", "solo"
 #: Roles of loads that are measured again if the machine disturbed them: not loads of a search, not those with faults.
 QUOTED_ALONE = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
-#: Recorded of a shared load if each server's processes were in a CPU group, all groups of equal weight.
+#: Value in the record of a shared load if each server was in a CPU group of its own, all of equal weight.
 EQUAL = "equal"
 #: Seconds to start a server, and seconds that a short closed loop on a running server takes besides its load.
 START_S, AROUND_A_LOOP_S = 1.0, 0.4
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
-    """Return the items in a random order drawn from `seed`; all random orders but a load's requests are drawn here."""
+    """Return the items in a random order from `seed`; every random order comes from here, except that of requests."""
     order = list(items)
     random.Random(" ".join(map(str, seed))).shuffle(order)  # noqa: S311 - an order, no secret
     return tuple(order)
@@ -183,7 +183,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a schedule that several servers share, with loads of its own."""
+    """One of the servers that share a schedule, with the loads that this server gets alone."""
 
     treatment: Setting
     workload: Workload
@@ -200,8 +200,8 @@ class Member:
 class SharedSession:
     """One start of several servers: they are warmed, loaded one by one, then loaded together by one schedule.
 
-    The server that does nothing has the same rate as the others: at a quarter of this rate, cold caches made its median
-    longer than a store's.
+    The server that does nothing gets the same rate as the others: at a quarter of the rate, cold caches made the median
+    of this server longer than a store's.
     """
 
     number: int

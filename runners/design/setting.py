@@ -27,7 +27,7 @@ OLD_JDK = 17
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An engine with the flags that differ from the server's defaults.
+    """One way to run a server: an engine with the flags that differ from the server's defaults.
 
     Raises PlanError if the name can't be a folder's name.
     """
@@ -57,8 +57,8 @@ class Setting:
     def parse(cls, text: str, known: Sequence[str]) -> Self:
         """Return the setting of a text: an engine's name, or an engine with changes.
 
-        Examples: `lsm`; `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. `known`: the engines that there
-        are. Raises PlanError for another form.
+        Examples: `lsm`; `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. `known`: names of all engines.
+        Raises PlanError for another form or an unknown engine.
         """
         named: dict[str, str] = {}
         server, jvm = [], []
@@ -90,7 +90,7 @@ _TUNED = Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",))
 STORES = {store.name: store for store in (Setting.of("rocksdb"), _TUNED, *map(Setting.of, list(ENGINES)[1:]))}
 #: The store that the other stores are compared with: the store of report 1, as published.
 REFERENCE_STORE = "rocksdb"
-#: The engine that stores nothing: what a store could achieve if storing took no time.
+#: The engine that stores nothing: it shows what a store could achieve if storing took no time.
 CEILING = "noop"
 
 WAL, COMPACTION, BLOOM = "--wal", "--compaction", "--bloom-bits-per-key"
@@ -101,7 +101,7 @@ OLD_LSM = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB
 
 
 def old_lsm(name: str, changed: Mapping[str, str]) -> Setting:
-    """Return the published LSM store with `changed` flags; a flag that begins with only one dash is the JVM's."""
+    """Return the setting of the published LSM store with flags `changed` ({flag: value}); JVM flags have one dash."""
     server = {**OLD_LSM, **{flag: value for flag, value in changed.items() if flag.startswith("--")}}
     jvm = tuple(flag for flag in changed if not flag.startswith("--"))
     return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)

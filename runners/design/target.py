@@ -93,7 +93,7 @@ class TargetFile:
         return self.target.data is None and PORT in self.target.url
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:
-        """Return the target with its placeholders filled in. Raises PlanError if it can't listen on `listen`."""
+        """Return the target, its placeholders filled in. Raises PlanError if it can't be told to listen on `listen`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
@@ -157,7 +157,7 @@ def read_target(path: Path) -> TargetFile:
 
 
 def target_of(text: str) -> TargetFile | None:
-    """Return the target that a setting's text names; None for the lab's own server. Raises PlanError for a bad file."""
+    """Return the target in a setting's text `target=FILE`; None for other text. Raises PlanError for a bad file."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
 
 
@@ -181,7 +181,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of this name. Raises PlanError if targets describe it differently or lack it."""
+    """Return the workload `name`, or the first. Raises PlanError if a target lacks it or describes it differently."""
     first, *others = (file.workload(name) for file in files)
     if any(workload != first for workload in others):
         names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"

@@ -10,7 +10,7 @@ TRUEPACE, WRK2 = "truepace", "wrk2"
 NAME = "wrk2"
 #: The offered rate as a share of the warm-up's closed loop: so small that neither generator is late.
 SHARE = 0.3
-#: For each size: the number of rounds, and the seconds of the load that both send in a round (wrk2: ten more).
+#: For each size: the number of rounds, and the seconds of either generator's load in a round (wrk2's: ten more).
 ROUNDS = {"smoke": (1, 0.5), "quick": (3, 2.0)}
 ROUNDS_OF_OTHERS = (3, 20.0)
 WARM_S, WARMUP_S = 2.0, 1.0
@@ -19,7 +19,7 @@ WARM_S, WARMUP_S = 2.0, 1.0
 def by_two_generators(
     treatment: Setting, workload: Workload, size: str, connections: int = 1, questions: Sequence[str] = ()
 ) -> FaultInjection:
-    """Return the block in which truepace and wrk2 send the same load; without wrk2, a run leaves the block out."""
+    """Return the block in which truepace and wrk2 send the same load; a run without wrk2 leaves the block out."""
     rounds, load_s = ROUNDS.get(size, ROUNDS_OF_OTHERS)
     title = f"{workload.label} by truepace and by wrk2: the same load, in rounds in random order"
     return FaultInjection(

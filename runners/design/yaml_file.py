@@ -27,7 +27,7 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 @dataclass(frozen=True, slots=True)
 class YamlForm(Generic[Record]):
-    """How one kind of YAML file is read: the type of the record that it becomes, and the texts of errors."""
+    """How one kind of YAML file is read: the type of record that a file becomes, and the texts of errors."""
 
     record: type[Record]
     remedy: str  # advice in an error about a key that has no description
@@ -86,7 +86,7 @@ def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> N
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[Record]):
-    """A parsed file: its nodes, which know their lines, and its value, which becomes the record."""
+    """A parsed YAML file: its tree of nodes, for line numbers in errors, and its value, to convert to the record."""
 
     form: YamlForm[Record]
     path: Path
@@ -140,7 +140,7 @@ def _descriptions_by_key(record: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
-    """Return the line number, from 1, of the deepest key on the path `keys` that the file has."""
+    """Return the line number, from 1, of the last key on the path `keys` that the file still contains."""
     line: int = node.start_mark.line + 1
     for wanted in keys:
         if isinstance(node, yaml.MappingNode):

@@ -23,9 +23,9 @@ from runners.readers.run import frame
 
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `activity` data frame (what CPUs and disk did), from JSON lines; times count from `start_unix_us`.
+    """Return the `activity` data frame: how long CPUs and disk were busy, by time in seconds since `start_unix_us`.
 
-    With `elapsed_s`, only rows up to this time are returned. Raises ReadError for a broken line except the last.
+    Only rows from 0 to `elapsed_s`, if given, are returned. Raises ReadError if a line other than the last is broken.
     """
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
@@ -39,7 +39,7 @@ def _within(table: pd.DataFrame, length_s: "pd.Series[float]", elapsed_s: float 
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    """Return the samples in a file of JSON lines, less a broken last line. Any other broken line raises ReadError."""
+    """Return the samples in a file of JSON lines, without a broken last line. Another broken line raises ReadError."""
     samples: list[dict[str, Any]] = []
     lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
@@ -97,7 +97,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `events` data frame of a flight recording in JSON, with times in seconds since `start_unix_us`.
 
-    With `elapsed_s`, only events up to this time are returned. Raises ReadError for any other file.
+    If `elapsed_s` is given, only events from 0 to this time are returned. Raises ReadError for any other file.
     """
     text = text_of(path)
     try:
@@ -128,7 +128,7 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `pauses` data frame: the garbage collections and safepoints in a JVM log.
 
-    Times are in seconds since `start_unix_us`. With `elapsed_s`, only pauses up to this time are returned.
+    Times are in seconds since `start_unix_us`. If `elapsed_s` is given, only pauses from 0 to this time are returned.
     Raises ReadError if the log can't be read, or if none of its lines has a wall-clock time stamp.
     """
     lines = text_of(path).splitlines()
@@ -156,10 +156,10 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` data frame (CPU and memory): for every sample but the first, the use since the one before.
+    """Return the `telemetry` data frame: memory, and CPU use since the previous sample, for every sample but the first.
 
-    Times are in seconds since `start_unix_us`. With `elapsed_s`, only rows up to this time are returned. A last line
-    that was cut short is left out. Raises ReadError for any other broken line.
+    Times are in seconds since `start_unix_us`. If `elapsed_s` is given, only rows from 0 to this time are returned. A
+    last line that was cut short is left out. Raises ReadError for any other broken line.
     """
     names = ("unix_us", "cores", *_COUNTERS, "server.rss_bytes")
     after = pd.json_normalize(_samples(path)).reindex(columns=list(names)).astype(float)
@@ -184,7 +184,7 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StallLog:
-    """The log of the stall witness, a program with a thread on each core: how late its threads woke up."""
+    """The log of the stall witness, a program with a thread on each core that records how late the thread wakes up."""
 
     moments: tuple[tuple[int, int], tuple[int, int]]  # CLOCK_MONOTONIC and wall clock (ns), at the begin and the end
     used_ns: dict[int, int]  # the CPU time that the witness used, by core
@@ -193,7 +193,7 @@ class StallLog:
     late_ns: npt.NDArray[np.int64]  # by how much each wake-up was late
 
     def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Return the `stalls` data frame, a row for each late wake-up. Parameters are as for `read_activity`."""
+        """Return the `stalls` data frame, a row for each late wake-up from 0 to `elapsed_s` s after `start_unix_us`."""
         (begin_ns, begin_unix_ns), (end_ns, end_unix_ns) = self.moments
         drift = ((end_unix_ns - begin_unix_ns) - (end_ns - begin_ns)) / max(1, end_ns - begin_ns)
         since_ns = self.woke_ns - self.late_ns - begin_ns
@@ -205,7 +205,7 @@ class StallLog:
 
 
 def read_stall_log(path: Path) -> StallLog:
-    """Return a stall witness's log from its file. Raises ReadError for any other file, and for a broken line."""
+    """Return the log of a stall witness (see StallLog) in a file. Raises ReadError for any other or a broken file."""
     lines = text_of(path, strict=True).splitlines()
     moments = [moment for line in lines[1:3] if (moment := _MOMENT.match(line))]
     if not lines or not lines[0].startswith(_HEAD) or len(moments) != 2:

@@ -1,4 +1,4 @@
-"""Variance of a statistic of dependent samples, by the means of batches (stretches of time); scipy has none.
+"""Estimates the variance of a statistic of dependent samples, by means of batches (stretches of time); scipy can't.
 
 A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
@@ -27,7 +27,7 @@ class Variance:
 
 @cache
 def t_factor(degrees: float) -> float:
-    """Return the factor for a variance that makes a normal 95 % interval as wide as Student's with these `degrees`."""
+    """Return (t quantile / normal quantile)^2 for 95 % intervals, a factor for a variance with `degrees` of freedom."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 
@@ -60,7 +60,7 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
 
 
 def jackknife_variance(left_out: Floats) -> Variance:
-    """Estimate a statistic's variance by the jackknife; `left_out` has its value without batch 1, without batch 2, etc.
+    """Estimate a statistic's variance by the jackknife; `left_out` has the statistic without batch 1, without 2, etc.
 
     B. Efron and C. Stein, 1981, Annals of Statistics 9; for percentiles J. Shao and C. F. J. Wu, 1989, same journal 17.
     """

@@ -13,7 +13,7 @@ TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # code within a sentence, in Markdown
 _COMMAND = re.compile(rf"(?:^|[\s$%#>`!+])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
 _NEXT = re.compile(r"\s(?:&&|;)\s")  # separates two commands in a shell
-#: Short flags by long names: the flags that are read, and switches, which take no value. Other flags take a value.
+#: {long flag: short flag}: the flags that are read, and switches (flags without a value). Other flags take a value.
 _LONG = {
     **{"threads": "t", "connections": "c", "duration": "d", "rate": "R", "script": "s", "timeout": "T"},
     **{"latency": "L", "u_latency": "U", "batch_latency": "B", "version": "v", "help": "h"},
@@ -86,7 +86,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """Return (flag in short form, value) of a word such as `-R100` or `--rate=100`; None for what is missing."""
+    """Return (flag in its short form, value) of a word such as `-R100` or `--rate=100`; a missing part is None."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

@@ -66,7 +66,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency (us) at a percentile (0..1): by `rows`, else by the next level in `spectrum`, or None."""
+        """Return the latency (us) at a percentile (0..1) from `rows`, else at the next level in `spectrum`; or None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us

@@ -145,9 +145,9 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
-    """Yield `path` if it is a file, else, sorted, the files below it that are not hidden and may hold tools' outputs.
+    """Yield `path` if it is a file; for a folder, its files, sorted, that are not hidden and may hold tools' outputs.
 
-    If `instead` returns files for a folder, these are yielded and the folder is not searched.
+    If `instead(folder)` returns files and not None, these files are yielded, and the folder is not searched.
     """
     if not path.is_dir():
         yield path

@@ -45,7 +45,7 @@ def part(content: object, path: str) -> Json:
 
 
 def level_of(name: object) -> float | None:
-    """Return the level (0..1) that a percentile's name means: 99.9, `p99_9`, `p999`, `p(95)`, `99th`; else None."""
+    """Return the level (0..1) of a percentile's name: 99.9, `p99_9`, `p999`, `p(95)`, `99th`; None for other names."""
     text = _NAMES.get(str(name), str(name))
     match = _LEVEL.fullmatch(re.sub(r"^p(\d\d)(?=[1-9]+$)", r"\1.", text))
     level = round(float(match[1].replace("_", ".")) / 100, 9) if match else 2.0
@@ -53,13 +53,13 @@ def level_of(name: object) -> float | None:
 
 
 def percentiles(rows: Iterable[tuple[object, object]], unit_us: float) -> dict[float, float]:
-    """Return latencies (us) by level (0..1) from pairs of a percentile's name and a time in units of `unit_us`."""
+    """Return {level (0..1): latency (us)} from pairs (percentile's name, time); a time is in units of `unit_us` us."""
     levels = ((level_of(name), number(value, unit_us)) for name, value in rows)
     return {level: value_us for level, value_us in levels if level is not None and value_us is not None}
 
 
 def command_of(tool: str, offered_rps: float | None) -> CommandLine | None:
-    """Return a CommandLine that has only the tool and its offered rate; None without a rate."""
+    """Return a CommandLine that has only the tool and its offered rate; None if there is no rate."""
     name = "vegeta attack" if tool == "vegeta" else tool
     return CommandLine(name, tool, rate_rps=offered_rps) if offered_rps else None
 
@@ -74,7 +74,7 @@ def run_of(
     samples: int | None = None,  # how many latencies the percentiles are of
     **fields: Any,  # other fields of ConsoleReport
 ) -> ConsoleReport:
-    """Return a report; `rows` has latency (us) by level (0..1). A missing rate or duration follows from the other."""
+    """Return a report; `rows`: {level (0..1): latency (us)}. A missing rate or duration is computed from the other."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")
     elapsed_s = fields.pop("elapsed_s", None)
     if elapsed_s is None and requests and rate:
@@ -93,5 +93,5 @@ def run_of(
 
 
 def known_levels(samples: int) -> Iterator[float]:
-    """Return 0.5, 1, and all levels in LEVELS with at least ENOUGH_BEYOND of `samples` samples above them."""
+    """Return 0.5, 1, and the levels in LEVELS that leave at least ENOUGH_BEYOND of `samples` samples above them."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)

@@ -69,7 +69,7 @@ class HdrLog:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of latency in the log, without CENSORED."""
+        """The kinds of latency in the log, such as response and service, without CENSORED."""
         return tuple(dict.fromkeys(interval.kind for interval in self.intervals if interval.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
@@ -77,13 +77,13 @@ class HdrLog:
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` data frame with 95 % bounds; response times include censored requests."""
+        """Return the `percentiles` data frame with 95 % bounds; requests without a response count with their wait."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
         return pd.concat(parts, ignore_index=True) if parts else frame("percentiles")
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """Return the `spectrum` data frame over all targets; response times include censored requests."""
+        """Return the `spectrum` data frame over all targets; requests without a response count with their wait."""
         parts: dict[str, list[Samples]] = {kind: [] for kind in KINDS}
         for second in self.seconds:
             parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
@@ -106,7 +106,7 @@ class HdrLog:
         return tuple(seconds)
 
     def intervals_frame(self) -> pd.DataFrame:
-        """Return the `intervals` data frame, a row for each second and kind, without error counts: a log has none."""
+        """Return the `intervals` data frame, a row for each second and kind of latency; a log has no error counts."""
         rows = (
             {
                 "t_s": second.t_s, "kind": second.kind, "count": second.samples.total,
@@ -121,8 +121,8 @@ class HdrLog:
     def slices_frame(self) -> pd.DataFrame:
         """Return the `slices` data frame: numbers of responses by tenth of a second and bin of response time.
 
-        The bins are coarse. There are no rows if intervals are longer than a tenth. A tenth without a response is a
-        row with a count of 0. The last tenth also counts responses that came later.
+        The bins are coarse. There are no rows if the log's intervals are longer than a tenth of a second. A tenth
+        without a response is a row with a count of 0. The last tenth also counts responses after the load's end.
         """
         tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
@@ -135,7 +135,7 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` data frame: requests by second and response time (if censored, by time waited)."""
+        """Return the `histograms` data frame: counts by second and response time (no response: time waited)."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
@@ -184,7 +184,7 @@ def read_hdr_log(path: Path) -> HdrLog:
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """Return the interval in a log's line; None if there is none. One us has `units_in_us` of the log's units."""
+    """Return the interval in a line of a log; None if the line has none. `units_in_us`: the log's units in one us."""
     if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
         return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
     return None

@@ -27,17 +27,17 @@ from runners.storage.step_folder import write_json
 _FORM = tomllib.loads(Path(__file__).with_name("history.toml").read_text(encoding="utf-8"))
 #: The SQL query whose rows `lab runs` lists.
 RUN_LIST: str = _FORM["queries"]["runs"]
-#: How many latest runs a sentinel is compared with; if it were all, cost would grow with the square of their number.
+#: With how many latest runs a sentinel is compared. With all runs, cost would grow with the square of their number.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # suffix of tables that name the step of each Parquet file
 _ARCHIVED = "_archived"  # suffix of tables with the rows of archived runs
-#: Names of views: frames and generators' consoles. Those in NEEDED are made at once, others when a query names them.
+#: Names of views: data frames and generators' console outputs. NEEDED ones are made at once, others when queried.
 FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles")
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Runs as DuckDB views."""
+    """The data of recorded runs as DuckDB views, which SQL can query."""
 
     connection: duckdb.DuckDBPyConnection
     unreadable: tuple[str, ...]  # a message for each run that is left out
@@ -67,12 +67,12 @@ class History:
 
 
 def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
-    """Return the history of all run folders below `roots`."""
+    """Return a `History` (SQL views) of all run folders below the folders `roots`."""
     return history_of(folder for root in roots for folder in runs(root))
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders. Runs named in `seen` are left out; the names of the others are added to it."""
+    """Return a `History` (SQL views) of run folders that `seen` does not name, and add their runs' names to `seen`."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -105,10 +105,10 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """Return the p50 (us) of the sentinels of other runs, in order of their start.
+    """Return the p50 (us) of the sentinels of all other runs that are comparable with `folder`'s, in order of start.
 
-    A sentinel is the small fixed load at the start of a run. The other runs are the latest in the same folder and the
-    reference runs, if the class of machine and the sentinel's kind (on the lab's server or not) are the same.
+    A sentinel is the small fixed load at the start of a run. Comparable are the latest runs in the same folder and the
+    reference runs, if class of machine and kind of sentinel (on the lab's server or not) are those of `folder`'s run.
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -160,7 +160,7 @@ def _step(run: str, step: StepFolder) -> dict[str, Any]:
 
 
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: Iterable[tuple[str, StepFolder]]) -> None:
-    """Create the view of one data frame over all steps: from Parquet files, which each query reads, and archives."""
+    """Create the SQL view of one data frame over all steps, from Parquet files (read by each query) and archives."""
     files: list[tuple[str, str, str]] = []
     parts: list[pd.DataFrame] = []
     for run, step in steps:

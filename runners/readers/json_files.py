@@ -52,7 +52,7 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return, by name, the counts at a path of a JSON object; a single number has the name ''.
+    """Return {name: count} for the counts at a path in a JSON object; a single number there has the name ''.
 
     A path that ends in `prefix*` stands for all names that begin with `prefix`; `prefix` is removed from them.
     """
@@ -67,9 +67,9 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return by name the figures that `texts` describes (see JsonSummary): sums of terms; None without the first.
+    """Return {name: figure} as `texts` describes (see JsonSummary): sums of terms; None if the first term is missing.
 
-    `unit` takes a figure's name, and returns the scale of its terms for which `texts` has no scale.
+    `unit` takes a figure's name, and returns the scale of those of its terms that have no scale in `texts`.
     """
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
@@ -180,7 +180,7 @@ def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
     )
 
 
-#: Keys that an object must have, and its reader; the first row counts whose keys are there and that yields an output.
+#: Keys that an object must have, and its reader. The first row with all keys present and an output from it counts.
 _OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]], ...] = (
     (("schema", "latency_us"), _truepace),
     *((row.keys, partial(_read, name, row)) for name, tool in TOOLS.items() for row in tool.json if name != "k6"),

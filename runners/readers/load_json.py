@@ -38,7 +38,7 @@ def read_load_json(path: Path) -> "LoadReport":
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """A generator's report. A key that the report lacks becomes a missing value in the data frames."""
+    """A generator's JSON report. A key that the report lacks becomes a missing value in the data frames."""
 
     document: dict[str, Any]
 
@@ -102,7 +102,7 @@ class LoadReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` data frame of the generator. Its bounds are NaN: they need the HdrHistogram log."""
+        """Return the `percentiles` data frame of the generator, with NaN as bounds, which need the HdrHistogram log."""
         rows = (
             {
                 "kind": kind,

@@ -85,7 +85,7 @@ class Output:
 
     @property
     def offered_rps(self) -> float | None:
-        """The offered rate: by the command line, else the index, else the text above, else the file's name; or None."""
+        """The offered rate (per second) by command line, else index, else text above, else file name; else None."""
         rates_rps = self.entry.rates_rps or (self.stated.rates_rps if self.stated else ())
         return self._asked.rate_rps or (rates_rps[self.report.column] if self.report.column < len(rates_rps) else None)
 
@@ -130,7 +130,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class FileOutputs:
-    """A file, its outputs in order, and its parts that could not be read."""
+    """A file, the load tools' outputs in it (in order), and the parts of the file that could not be read."""
 
     path: Path
     outputs: tuple[Output, ...]
@@ -138,7 +138,7 @@ class FileOutputs:
 
 
 def index_entry(path: Path) -> tuple[Entry, Problem | None]:
-    """Return (facts known on a file of outputs, perhaps none; a Problem if their source can't be read, else None)."""
+    """Return (known facts on a file of outputs; a Problem if the index or the record can't be read, else None)."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):

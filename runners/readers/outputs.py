@@ -1,4 +1,4 @@
-"""All outputs of load tools in a file, with the commands and the offered rates that the texts above them give."""
+"""Finds all outputs of load tools in a file; the text above an output gives its command and its offered rate."""
 
 import math
 import re
@@ -32,7 +32,7 @@ Placed = tuple[int, ConsoleReport]  # the index of an output's first line in the
 
 
 def find_outputs(path: Path) -> FileOutputs:
-    """Return a file's outputs of load tools. Never raises; parts that can't be read are among the problems."""
+    """Return the outputs of load tools in a file. Never raises: parts that can't be read become problems."""
     step = console_step(path)  # the console of an archived step has a path as if the step had a folder
     text = step.console_text() or "" if step and step.archived else None
     file = outputs_of(read_document(path) if text is None else Document(text, path))
@@ -42,13 +42,13 @@ def find_outputs(path: Path) -> FileOutputs:
 
 
 def find_in(path: Path) -> Iterator[FileOutputs]:
-    """Yield the load tools' outputs, file by file: of `path`, or of a folder's files, or of a run folder's loads."""
+    """Yield the load tools' outputs, file by file: `path` is a file, a folder of files, or the folder of a run."""
     for file in files_in(path, consoles):
         yield find_outputs(file)
 
 
 def outputs_of(document: Document) -> FileOutputs:
-    """Return a document's outputs of load tools; parts that can't be read are among the problems."""
+    """Return the outputs of load tools in a document; parts that can't be read become problems."""
     content = read_tool_file(document)
     if isinstance(content, Problem):
         return FileOutputs(document.path, (), (*document.problems, content))
@@ -115,7 +115,7 @@ def _json_objects(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRepo
 
 
 def _as_commanded(report: ConsoleReport, above: Sequence[Line]) -> ConsoleReport:
-    """Return a report with what the nearest command of its tool above it says of its loop and its offered rate."""
+    """Return the report with loop (open or closed) and offered rate from the nearest command of its tool in `above`."""
     patterns = [(re.compile(rf"(?:^|[\s`/.]){text}"), figures) for text, figures in facts(report.tool).commands]
     for line in reversed(above[-COMMAND_REACH_LINES:]) if patterns else ():
         text = f"{clean(line.text[:LONGEST_LINE])} "
@@ -134,7 +134,7 @@ def _of_tool_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Outp
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the rate stated above or in the file's name; None if the output has its own, or contradicts that rate."""
+    """Return the offered rate stated above or in the file's name; None if the report has a rate or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or print it, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -179,7 +179,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the nearest command above an output; None if its threads or connections are not the output's.
+    """Return the nearest command above an output that has the output's threads and connections; None if there is none.
 
     Above a table of several columns any command counts. If a heading is in between, the command must be wrk's, without
     a rate and with the output's duration.

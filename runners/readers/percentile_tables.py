@@ -33,10 +33,10 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Separate percentile tables from other lines. Return lists of tables' columns, all lines, problems with tables.
+    """Find the percentile tables in lines. Return three lists: columns of tables, all lines, problems with tables.
 
-    A table's column of latencies is a pair: the index of the table's first line, and a report of the percentiles alone.
-    In the list of all lines, tables have lines with an empty text, so that indices stay valid.
+    A column is a pair: (index of the table's first line, report with nothing but the percentiles in this column). In
+    the list of all lines, the lines of tables have an empty text, so that indices stay valid.
     """
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
@@ -66,7 +66,7 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
 
 
 def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
-    """Return the rows of the table that begins at line `start`, while percentiles rise; [] if none begins there."""
+    """Return the rows of the table at index `start`, to where percentiles stop rising; [] if no table begins there."""
     rows: list[_Row] = []
     for position in range(start, len(lines)):
         text = lines[position].text

@@ -34,13 +34,13 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """Return the names of a report's outputs in files with `part` in their name; `file@rate` if a file has several."""
+    """Return names of a report's outputs in files with `part` in the name: `file`; if it has several, `file@rate`."""
     outputs = ((name, published_outputs(name)) for name in published_names(report) if part in name)
     return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the only output of a file such as `report-1/put`. If it prints no command, the command is the index's.
+    """Return the only output of a file such as `report-1/put`; if it has no command, the index gives the command.
 
     Raises ReadError if the file has no output or several outputs.
     """
@@ -56,12 +56,12 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return (name, offered rate) of outputs with a known rate; with `treatment`, only of this server setting's."""
+    """Return (name, offered rate in rps) of outputs with a known rate; only of this `treatment` if it is given."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))
 
 
 def published_of(report: str) -> dict[str, ConsoleReport]:
-    """Return, by name, the outputs in a report's files that have only one output, e.g. `published_of("report-1")`."""
+    """Return {file name: output} for the files of a report (for example `report-1`) that have exactly one output."""
     return {name: published(name) for name in published_names(report) if len(published_outputs(name)) == 1}

@@ -41,9 +41,9 @@ _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Return a run; steps with a broken record are marked unreadable.
+    """Return the run in a folder; steps with a broken record are marked unreadable.
 
-    Raises StoreError if the manifest is broken, or a data frame about the whole run.
+    Raises StoreError if the manifest or a data frame about the whole run is broken.
     """
     manifest = folder.manifest()
     try:
@@ -74,17 +74,17 @@ def store_frames(step: Step) -> None:
 
 #: Roles of loads that prepare other loads, or whose latencies nobody quotes.
 _PREPARING = ("warm-up", "outage-warm", "paired-warm", "fill", "probe", "sentinel")
-#: The only kinds of activity that an archive keeps of a step whose latencies over time it does not keep.
+#: If an archive does not keep a step's latencies over time, it keeps of the step's activity only these kinds.
 _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: not of rate sweeps, preparing loads and profiled loads."""
+    """Return whether an archive keeps a step's histograms; false for rate sweeps, preparing and profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 
 def archived_content(step: Step) -> Content:
-    """Return what an archive keeps of a step: its record, its data frames and what its generator printed.
+    """Return the content for an archive of a step: its record, its data frames and its generator's console output.
 
     Values are rounded to the digits above noise: response times to three digits, activity to hundredths of a
     millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is lost. Of a
@@ -124,7 +124,7 @@ _TENTHS, _TOGETHER = 10, 2  # tenths in a second, and in a tenth parts whose req
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return requests sorted by start and server; all requests in a twentieth of a second get the start of the first.
+    """Return requests sorted by start and server; all requests in a twentieth of a second get the first one's start.
 
     The last request keeps its own start, and so does a request that started and ended in different tenths of a second:
     the analysis needs the length of the log, and the tenth in which a response came.
@@ -206,7 +206,7 @@ class _Reader:
         return complete(frames | self._profile(frames.get("samples")))
 
     def _during(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
-        """Return the data frames that a step has on what happened in the load: pauses, stalls, requests and more."""
+        """Return the data frames on events during the load (pauses, stalls, requests …) that the step has files for."""
         sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),

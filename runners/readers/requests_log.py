@@ -36,8 +36,8 @@ _REMEDY = "run the step again"
 class RequestsLog:
     """The requests in a generator's log.
 
-    `frame` has a row per request, sorted by `t_s`, the intended start within the recorded window. `lag_us` is the send
-    delay. `predecessor` is the target of the request before, but is missing if targets are loaded in slices of time.
+    `frame` has a row per request, sorted by `t_s`, the intended start in seconds since `start_unix_us`. `lag_us` is the
+    send delay. `predecessor` is the target of the previous request; missing if targets are loaded in slices of time.
     """
 
     frame: pd.DataFrame
@@ -102,7 +102,7 @@ def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
 
 
 def requests_frame(path: Path) -> pd.DataFrame:
-    """Return the `requests` data frame of a step. Raises ReadError as `read_requests_log` does."""
+    """Return the `requests` data frame, a row per request, of the log in a file. Raises ReadError for a bad log."""
     columns = COLUMNS["requests"]
     return read_requests_log(path).frame[list(columns)].astype(columns)
 
@@ -121,7 +121,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return (the time block, from 0, of every start in `at_s`; the number of equal blocks, 0 for a short log)."""
+    """Return (for every start in `at_s`, the index of its block of time; number of blocks, 0 for a short log)."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
@@ -158,7 +158,7 @@ _REFUSED = 400  # the lowest HTTP status that counts as an error
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
-    """Return the `rate_steps` data frame: a row for each rate of a sweep, which changes its rate on a running server.
+    """Return the `rate_steps` data frame: a row for each rate of a sweep, a load that changes its rate in steps.
 
     `requests` is the frame of RequestsLog, `stalls` that of StallLog. The pauses between rates are left out. A request
     without a response has an infinite response time.
@@ -210,9 +210,9 @@ def least_response_us(requests: pd.DataFrame) -> Any:
     """Return lower bounds of the response times (us) that a punctual generator would have read; NaN where unknown.
 
     `requests` is RequestsLog's frame. If a server serves requests in order, a late send also delays the requests after
-    it. The delay is at most the longest lateness so far in the busy period, a time in which the server is never idle.
-    It is subtracted (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical Proceedings of the
-    Cambridge Philosophical Society 48). A request without a response counts with the time that it had waited.
+    it. This delay is at most the longest lateness so far in the busy period, a time in which the server is never idle.
+    The longest lateness is subtracted (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical
+    Proceedings of the Cambridge Philosophical Society 48). A request without a response has the time that it waited.
     """
     # rounded to whole nanoseconds, so that requests sent together stay in order
     sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).round(3).to_numpy(float)

@@ -1,4 +1,4 @@
-"""Recorded latencies as counts by value; their percentiles, as HdrHistogram defines them, with 95 % bounds.
+"""Histograms of recorded latencies, and percentiles from them, as HdrHistogram defines them, with 95 % bounds.
 
 Histograms are merged before a percentile is taken. The bounds hold for independent samples.
 """
@@ -25,10 +25,10 @@ Floats = npt.NDArray[np.float64]
 
 @lru_cache(maxsize=1_024)  # scipy takes a tenth of a millisecond for each side
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
-    """Return the 1-based ranks, of `count` samples, that bound the true percentile (0..1); None if there are too few.
+    """Return the 1-based ranks, among `count` samples, of the lower and the upper bound of a `percentile` (0..1).
 
-    The number of samples below the true percentile has a binomial distribution (H. A. David and H. N. Nagaraja, *Order
-    Statistics*, 3rd ed., section 7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.
+    A rank is None if there are too few samples. The number of samples below the true percentile is binomial (H. A.
+    David and H. N. Nagaraja, *Order Statistics*, 3rd ed., section 7.1). scipy's `quantile_test` needs all samples.
     """
     if not count or not 0 < percentile < 1:
         return None, None
@@ -40,7 +40,7 @@ def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tupl
 
 @dataclass(frozen=True)
 class Samples:
-    """Latency samples as counts by value."""
+    """A histogram of latency samples: the values in us, and the number of samples with each value."""
 
     values_us: Floats  # ascending: the highest value of each histogram bucket
     counts: Integers
@@ -68,20 +68,20 @@ class Samples:
         return float(self.values_us[-1]) if len(self.values_us) else math.nan
 
     def at_rank(self, position: int | None) -> float:
-        """Return the value in microseconds of the sample at a 1-based rank; NaN for None or without samples."""
+        """Return the value (us) of the sample at a 1-based rank; NaN if the rank is None or there are no samples."""
         if position is None or not self.total:
             return math.nan
         return float(self.values_us[np.searchsorted(self.cumulated, position)])
 
     def percentile(self, level: float) -> float:
-        """Return the value in microseconds at `level` (0..1); NaN without samples."""
+        """Return the latency (us) at the percentile `level` (0..1); NaN if there are no samples."""
         return self.at_rank(rank(self.total, level))
 
     def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
-        """Return the `percentiles` data frame (see frames.toml) of latencies of one `kind`, for example response.
+        """Return the `percentiles` data frame (see frames.toml) of this histogram; `kind`: for example response.
 
         `waiting` has the times that requests without a response had waited. They count as samples, but are only lower
-        bounds (right-censored). A percentile that would be higher if they were infinite is marked `at_least`.
+        bounds (right-censored). A percentile that would be higher if these times were infinite is marked `at_least`.
         """
         every = self.merge([self, waiting]) if waiting is not None else self
         rows = []
@@ -98,7 +98,7 @@ class Samples:
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
-        """Return the `spectrum` data frame of latencies of one `kind`, with the levels of HdrHistogram's iterator."""
+        """Return the `spectrum` data frame of this histogram, at the levels of HdrHistogram's percentile iterator."""
         rows: list[dict[str, object]] = []
         level, below = 0.0, 0
         while below < self.total:

@@ -40,7 +40,7 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A category and the pattern of its frames. If `anywhere`, one such frame at any depth decides for a stack."""
+    """A category and the pattern of its frames. `anywhere`: one such frame at any depth gives a stack the category."""
 
     category: str
     pattern: re.Pattern[str]
@@ -64,7 +64,7 @@ class Classifier:
     def stack(self, frames: Sequence[str]) -> str:
         """Return a stack's category; `frames` begin with the root.
 
-        The first frame with an `anywhere` rule decides it, else the last frame with another rule; without any, OTHER.
+        The first frame that an `anywhere` rule matches decides, else the last that another rule matches; else OTHER.
         """
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
@@ -95,7 +95,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return `event`'s `stacks` data frame from collapsed stacks. Raises ReadError for a bad line before the last."""
+    """Return an event's `stacks` data frame from collapsed stacks. Raises ReadError if a line but the last is bad."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -111,7 +111,7 @@ UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
 
 
 def wilson(share: float, samples: float) -> tuple[float, float]:
-    """Return Wilson's 95 % bounds of a proportion, from the `share` in `samples` samples; NaN without samples.
+    """Return Wilson's 95 % bounds (low, high) of a proportion: `share` in `samples` samples; NaN without samples.
 
     E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22. scipy's function takes whole numbers of samples.
     """
@@ -132,7 +132,7 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the `shares` data frame: for each event (such as cpu), the share of the stacks that each category has.
+    """Return the `shares` data frame: for each event (such as cpu) and category, the category's share (0..1) of stacks.
 
     `recorded` has the number of samples by event. `timed`, the `samples` data frame, gives bounds by batch means.
     `rules` are the lab's own by default.
@@ -160,7 +160,7 @@ def frames_frame(
     return frame("frames", rows)
 
 
-Names = Callable[[list[str]], Iterable[str]]  # from a stack's frames, root first, to names that it counts for
+Names = Callable[[list[str]], Iterable[str]]  # from a stack's frames, root first, to names that the stack counts for
 
 
 def _shares(
@@ -170,7 +170,7 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event (such as cpu) and name: the share of the weight in its stacks, with 95 % bounds.
+    """Yield a row for each event (such as cpu) and name: what share of the weight the name's stacks have, with bounds.
 
     `names` returns the names that a stack counts for, such as its category. A `known` name has a row even if no stack
     counts for it. `recorded` and `timed` are as for `shares_frame`.
@@ -252,9 +252,9 @@ class Batches:
         return parts
 
     def effective(self, part: Floats) -> float:
-        """Return how many independent samples the estimate of a share is worth; it is at most `samples`.
+        """Return how many independent samples would give a share with the same variance; at most `samples`.
 
-        `part` is the weight in each batch of the stacks that have the share. The variance of the share includes the
+        `part`: the weight, in each batch, of the stacks whose share it is. The variance of the share includes the
         covariance of neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
         """
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
@@ -263,7 +263,7 @@ class Batches:
         return min(self.samples, share * (1 - share) / (variance.value * t_factor(variance.degrees)))
 
     def variance(self, part: Floats) -> float:
-        """Return the variance of a share among `effective(part)` independent samples."""
+        """Return the variance of the share of the stacks that have the weight `part` by batch (see `effective`)."""
         share = self._share(part)
         return share * (1 - share) / self.effective(part)
 
@@ -272,7 +272,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return one event's batches from a `samples` data frame; None if they span too little time or have no weight."""
+    """Return one event's `Batches` from a `samples` frame; None if samples span too little time or have no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batches_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:

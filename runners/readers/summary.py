@@ -55,7 +55,7 @@ def _time_us(name: str, text: str) -> float | None:
 
 @dataclass(slots=True)
 class Summary:
-    """A console summary while its lines are read."""
+    """A load tool's console summary while its lines are read: the figures read so far."""
 
     tool: str
     first_line: int
@@ -68,7 +68,7 @@ class Summary:
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Add the figures in a line, and `figures`, which it implies; with `within`, only in the section so named."""
+        """Add the figures in a line, and the `figures` that the line implies; only in section `within` if given."""
         if within not in (None, self.figures.get("section")):
             return
         self.figures.update(figures)
@@ -167,7 +167,7 @@ class Summary:
             self.time(name.split()[0], first * MS)
 
     def jmeter(self, match: re.Match[str]) -> None:
-        """Take a line of JMeter's running total; it replaces the line before."""
+        """Take a line of JMeter's running total; its figures replace those of the line before."""
         hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
         self.figures["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
         self.take(match)
@@ -191,13 +191,13 @@ class Summary:
         self.figures["heads"] = re.findall(r"p(\d[\d.]*) Latency", match[0])
 
     def memtier(self, match: re.Match[str]) -> None:
-        """Take memtier's row of all operations: the rate, the mean and the percentiles that its head names."""
+        """Take memtier's row of all operations: the rate, the mean and the percentiles that the table's head names."""
         self.take(match)
         for name, text in zip(("mean", *self.figures.get("heads", ())), match[2].split(), strict=False):
             self.time(name, float(text) * MS if units.number(text) is not None else None)
 
     def starts_over(self, text: str) -> bool:
-        """Return whether a line is of JMeter's next run: its running total is lower than the one before."""
+        """Return whether a line belongs to JMeter's next run: its running total is lower than the previous total."""
         total = _TOTAL.match(text) if self.tool == "JMeter" else None
         return total is not None and int(total[1]) < self.figures.get("requests", 0)
 
@@ -248,7 +248,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return how many of ab's responses of another length lack their body; 0 if lengths only vary."""
+    """Return how many of the responses that ab counts for their other length have no body; 0 if lengths only vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0

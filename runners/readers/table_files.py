@@ -17,7 +17,7 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 
 @dataclass(frozen=True, slots=True)
 class SampleTable:
-    """The names of the columns in a tool's table with a row per request; a name is empty for a missing column."""
+    """The names of the columns in a load tool's table with a row per request; "" for a column that is missing."""
 
     tool: str
     took: str  # the latency, in units of `unit_us`
@@ -30,7 +30,7 @@ class SampleTable:
     only: tuple[str, str] = ("", "")  # a column and a value: rows with other values do not count
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield an output for each label. Percentiles with too few samples beyond them, and cut rows, are left out."""
+        """Yield a report for each label in the rows; cut rows and percentiles with few samples above are left out."""
         by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:

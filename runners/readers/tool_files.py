@@ -72,7 +72,7 @@ def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
 
 
 def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
-    """Return an output for each tag of an HdrHistogram log, over all its intervals; a Problem if it can't be read."""
+    """Return a report for each tag in an HdrHistogram log, over all intervals; a Problem if the log can't be read."""
     from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
 
     try:

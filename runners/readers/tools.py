@@ -16,8 +16,8 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 class Console:
     """The patterns (see summary.py) by which a tool's console summary is read.
 
-    With a line's pattern there may be the figures that the line implies (with `within`, only in the section so named),
-    or the name of the method of `Summary` that reads the line.
+    An entry of `lines` is a pattern, alone or in a pair: with figures that the line implies (`within` limits them to
+    the section of this name), or with the name of the method of `Summary` that reads the line.
     """
 
     begins: tuple[str, ...]  # patterns of lines that may begin a summary
@@ -31,7 +31,7 @@ class Console:
 
 @dataclass(frozen=True, slots=True)
 class JsonSummary:
-    """A JSON object that a tool writes. In a path, `/` separates the names of nested objects."""
+    """The paths of the figures in a JSON object that a tool writes; `/` separates the names of nested objects."""
 
     keys: tuple[str, ...]  # by which the object is recognised
     unit_us: float  # the unit of times for which no scale is given, in microseconds
@@ -47,7 +47,7 @@ class JsonSummary:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A load tool."""
+    """The facts on a load tool: how it measures, and how the lab reads its outputs."""
 
     percentiles: str  # advice on how to get more percentiles
     reads: str  # a command whose output file the lab can read
@@ -76,7 +76,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the parts, by name, that an output lacks for an audit; fewer are needed in a tool's file (`is_file`)."""
+    """Return the names of the parts that an audit needs and an output lacks. It needs fewer of a file (`is_file`)."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):

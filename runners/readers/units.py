@@ -1,6 +1,6 @@
 """Readers of numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`.
 
-Kilobytes are 1024 bytes. Every function returns None for other text, and NaN or infinity where a tool printed it.
+Kilobytes are 1024 bytes. Every function returns None for other text, and NaN or infinity where a tool printed these.
 """
 
 import math
@@ -31,23 +31,23 @@ def _scaled(match: re.Match[str] | None, scales: Mapping[str, float]) -> float |
 
 
 def time_us(text: str) -> float | None:
-    """Return a duration in microseconds."""
+    """Return a duration such as `635.00us` in microseconds; None for other text."""
     return _scaled(_TIME.match(text), TIME_US)
 
 
 def time_s(text: str) -> float | None:
-    """Return a duration in seconds; a bare number is seconds, as in the tools' `-d` flag."""
+    """Return a duration in seconds (a bare number is seconds, as in the tools' `-d` flag); None for other text."""
     value = time_us(text)
     return number(text) if value is None else value / 1e6
 
 
 def count(text: str) -> float | None:
-    """Return a count or a rate; it may have a decimal prefix, such as in `25.44k`."""
+    """Return a count or a rate, which may have a decimal prefix as in `25.44k`; None for other text."""
     return _scaled(_COUNT.match(text), _DECIMAL)
 
 
 def size_bytes(text: str) -> float | None:
-    """Return a size in bytes; the B may be missing, as in `1.79K`."""
+    """Return a size in bytes (the B may be missing, as in `1.79K`); None for other text."""
     return _scaled(_SIZE.match(text), _BINARY)
 
 
@@ -56,7 +56,7 @@ _CUT = re.compile(r"\d+\.\d+m")
 
 
 def go_time_us(text: str) -> float | None:
-    """Return the microseconds of a duration as Go prints it, or with a word as unit: `3m59.9s`, `0s`, `1.5 secs`."""
+    """Return a duration as Go prints it, or with a word as unit (`3m59.9s`, `1.5 secs`), in us; None for other text."""
     bare = re.sub(r"\s|(?<=s)ecs?$", "", text.replace(",", ""))
     parts = _PART.findall(bare)
     if _CUT.fullmatch(bare):

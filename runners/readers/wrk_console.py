@@ -18,7 +18,7 @@ from runners.storage.step_folder import EITHER_NAME
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more unknown lines end an output; lines that differ only in numbers count once
 BUCKETS_OF_TRUEPACE = 32  # number of buckets of truepace's histogram, which is in nanoseconds; wrk2's has 27
-BEYOND = 1.02  # share of its offered rate that a run may achieve
+BEYOND = 1.02  # largest share of its offered rate that a run may achieve
 MOST_PENDING = 2_000  # unknown lines in a row within an output, even if they are alike
 LONGEST_LINE = 4_000  # no tool prints a longer line; patterns are not tried on longer ones
 TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # begins the lines that truepace adds to wrk2's layout
@@ -75,13 +75,13 @@ class _Builder:
 
     @property
     def command(self) -> CommandLine | None:
-        """The command above with the lowest rate that allows the achieved rate; else the nearest command, or None."""
+        """The command above with the lowest rate not below the achieved rate; else the nearest command; else None."""
         achieved = self.fields.get("requests_per_s") or 0.0
         able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins a new output: the current one has the line's part (`name`) or a later part."""
+        """Return whether a line begins a new output: the current output already has part `name`, or a later part."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
@@ -217,7 +217,7 @@ def find_reports(text: str) -> list[ConsoleReport]:
 
 
 def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
-    """Return a report for every wrk, wrk2 or truepace output in numbered lines, in order."""
+    """Return a report for every wrk, wrk2 or truepace output in `lines` of (number, text), in order."""
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
     nothing: tuple[int, tuple[CommandLine, ...]] = (-1, ())

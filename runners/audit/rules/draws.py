@@ -69,7 +69,7 @@ def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
 
 @cache
 def _sequence(size: int) -> Draws:
-    """Return the first numbers in [0, 1), at least `size`, that a script without a seed draws."""
+    """Return at least the first `size` numbers in [0, 1) that a script draws if it sets no seed."""
     count = -(-size >> _JUMP_BITS)
     states = [_lanes(first, own, count) for first, own in zip(_first_states(), _COMPONENTS, strict=True)]
     drawn = np.empty((1 << _JUMP_BITS, count))
@@ -81,12 +81,12 @@ def _sequence(size: int) -> Draws:
 
 
 def fractions(count: int) -> Draws:
-    """Return what the first `count` calls of Lua's `math.random()` give in a script that sets no seed, in [0, 1)."""
+    """Return the numbers in [0, 1) that the first `count` calls of Lua's `math.random()` give if no seed is set."""
     return _sequence(next((size for size in _SIZES if size >= count), count))[:count]
 
 
 def integers(count: int, high: int, low: int = 1) -> npt.NDArray[np.int64]:
-    """Return what the first `count` calls of Lua's `math.random(low, high)` give in a script that sets no seed."""
+    """Return the numbers that the first `count` calls of Lua's `math.random(low, high)` give if no seed is set."""
     return (np.floor(fractions(count) * float(high - low + 1)) + low).astype(np.int64)
 
 
@@ -114,7 +114,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield guesses of absent keys as (words, share of the range, True if the keys up to it are absent, else False)."""
+    """Yield guesses: (absent keys in words, a share of all keys, whether keys below that share are the absent ones)."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -125,7 +125,7 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return the keys that, if they are absent from the store, explain the `errors` of a load; None if no keys do.
+    """Return the guess of keys absent from the store that explains all `errors` of a load; None if no guess does.
 
     The load reads `requests` random keys by an unseeded script on `threads` threads. `ranges` has the numbers of keys
     that the script draws from; () if unknown.
@@ -194,7 +194,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for every number drawn which write (from 0) is the key's first one. A write draws a key, then a value."""
+    """Return for every number drawn the index of the first write of this key. A write draws a key, then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -205,7 +205,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """Return after how many writes per thread `errors` of `requests` random reads find no key; None if no number fits.
+    """Return the number of writes per thread after which `errors` of `requests` random reads find no key, else None.
 
     `threads` is the number of threads of the load of reads, and `keys` the number of keys to draw from.
     """
@@ -220,7 +220,7 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 
 @rule("ERR003", of_group=True)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """Yield a finding for reads whose errors are as many as if a PUT draws two numbers (key, value) and a GET one."""
+    """Yield a finding for reads with as many errors as follow if PUT draws two numbers (key, value) and GET one."""
     low, high = TWO_DRAW_SHARES
     of_wrk = (output for output in group if output.tool in ("wrk", "wrk2", None) and not _WRITES.search(output.script))
     failing = (output for output in of_wrk if low < output.report.errors / (output.report.requests or math.inf) < high)

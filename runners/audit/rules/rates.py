@@ -10,10 +10,10 @@ from runners.audit.rule import Group, Seen, rule
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2
 
-QUEUED = 0.15  # least share of the maximum for a queue's median, which is half of it if the queue grows evenly
+QUEUED = 0.15  # least median / maximum of waits in a queue that grew; it is a half if the queue grew evenly
 IMPOSSIBLE_US = 1e9  # wrk2's calibration prints a number above it if there was no response
 RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
-BURST = 10.0  # least ratio p90 / p50; its square: p99 / p50. Requests leave evenly: for that share the server stalled
+BURST = 10.0  # least p90 / p50; squared: least p99 / p50. Requests leave evenly: the server stalled for such a share
 BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
 BACKLOG = 10.0
@@ -77,7 +77,7 @@ def _backlog(output: Output) -> Iterator[Seen]:
 
 @rule("RAT006")
 def _never_offered(output: Output) -> Iterator[Seen]:
-    """Yield a finding if requests of the offered rate were never sent: it was not achieved, yet no request waited."""
+    """Yield a finding if requests of the offered rate were never sent: the rate was not achieved, yet none waited."""
     offered, achieved, largest = output.offered_rps, figures.achieved_rps(output), figures.largest_us(output)
     errors = output.report.socket_errors
     if figures.never_offered(output) and offered and achieved is not None and largest is not None:
@@ -118,7 +118,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
 
 @rule("RAT007")
 def _bursts(output: Output) -> Iterator[Seen]:
-    """Yield a finding for a run at full rate whose p90 is at least 10 times the p50, or its p99 100 times."""
+    """Yield a finding for a run that achieved its rate if p90 is at least 10 times the p50, or p99 100 times."""
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
@@ -163,7 +163,7 @@ def _began_with(output: Output) -> float | None:
 
 @rule("RAT009")
 def _collapsed(output: Output) -> Iterator[Seen]:
-    """Yield a finding if a run nearly achieved its rate during wrk2's calibration, but at most half of it later."""
+    """Yield a finding if a run nearly achieved its rate in wrk2's calibration, but at most half of it after that."""
     offered, unrecorded, after = output.offered_rps, figures.left_out(output), figures.rate_after_warm_up(output)
     if not offered or unrecorded is None or after is None:
         return

@@ -79,7 +79,7 @@ PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
 
 
 def timer_line(output: Output) -> TimerFit | None:
-    """Return the line through an output's latencies up to p90 if a 1 ms timer explains it, else None."""
+    """Return the line fitted to latency over percentile up to p90 if it shows a timer with a 1 ms tick, else None."""
     rows = output.report.latencies.spectrum
     line = straight_line([row.percentile for row in rows], [row.value_ms * 1000 for row in rows])
     if line is not None:
