@@ -93,7 +93,7 @@ class TargetFile:
         return self.target.data is None and PORT in self.target.url
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:
-        """Return the target, its placeholders filled in. Raises PlanError if it can't be told to listen on `listen`."""
+        """Return the target, its placeholders filled in. Raises PlanError if it can't listen on `listen`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")

@@ -124,7 +124,7 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
         compared(
             f"replication-{acks}", f"a client that waits and one that does not, {acks.replace('of', ' of ')} copies",
             (settings[f"blocking-{acks}"], settings[f"async-{acks}"]), size,
-            min(connections, cluster.REPLICATED_CONNECTIONS), (f"async-{acks}",),
+            min(connections, cluster.REPLICATED_CONNECTIONS), ("async",),
         )
         for acks in COPIES[size]
     ]  # fmt: skip
@@ -174,8 +174,9 @@ def questions() -> tuple[Asked, ...]:
         "spread": passing.spreads,
         "waits": passing.waits_for_the_lock,
         "medians": published.medians_stay(columns("report-5", "put-ladder"), "put"),
-        "async-2of3": comparisons.differs(("replication-2of3",), "async-2of3", THROUGHPUT),
-        "async-3of3": comparisons.differs(("replication-3of3",), "async-3of3", THROUGHPUT),
+        "async": comparisons.parts_differ(
+            Verdict.of_all, {f"replication-{acks}": "PUT" for acks in COPIES["full"]}, None, THROUGHPUT
+        ),
         "sharded-death": faults.fails("sharded"),
         "copies-death": faults.fails("async-2of3"),
     })  # fmt: skip
