@@ -81,6 +81,11 @@ class Knee:
         return bool(self.confirmed_by)
 
     @property
+    def only_short(self) -> bool:
+        """Whether no longer step met the objective at the knee, so that a longer load may miss it there."""
+        return self.kind == Kind.FOUND and not self.confirmed
+
+    @property
     def from_below(self) -> bool:
         """Whether only a lower bound of the knee is known."""
         return self.kind != Kind.FOUND and words.known(self.low_rps) and not words.known(self.high_rps)

@@ -179,16 +179,17 @@ def questions() -> tuple[Asked, ...]:
     one, pooled_one = ("selector-one", 1, "put"), ("blocking-one", 1, "put")
     many, pooled = ("selector-one", CONNECTIONS, "put"), ("blocking-one", CONNECTIONS, "put")
     get_one, get_pooled = ("selector-one", 1, SMALL_GET.name), ("blocking-one", 1, SMALL_GET.name)
-    lower, gain = "{} rate without the pool, as a multiple of that with it:", "{} gain by more selectors"
+    gets, puts = (f"{method} rate with the pool, as a multiple of that without:" for method in ("GET", "PUT"))
+    gain = "{} gain by more selectors"
     return answered_by("03", {
         "connections": more_than(
-            f"rate of {CONNECTIONS} connections with the pool, as a multiple of that without:", pooled, many,
+            f"PUT rate of {CONNECTIONS} connections with the pool, as a multiple of that without:", pooled, many,
             (achieved_rps, f"without the pool, {CONNECTIONS} connections reach, as a multiple of one:", many, one),
             (achieved_rps, f"{CONNECTIONS} connections with the pool, as a multiple of one without:", pooled, one),
         ),
         "one-connection": either(
-            more_than(lower.format("GET"), get_one, get_pooled, (achieved_rps, lower.format("PUT"), one, pooled_one)),
-            more_than(lower.format("PUT"), one, pooled_one),
+            more_than(gets, get_pooled, get_one, (achieved_rps, puts, pooled_one, one), lower=True),
+            more_than(puts, pooled_one, one, lower=True),
         ),
         "pool-rate": either(
             comparisons.differs(("put-selectors",), "selector-one", THROUGHPUT, (Direction.LOWER,)),
@@ -201,7 +202,10 @@ def questions() -> tuple[Asked, ...]:
         "hand-over": comparisons.differs(("hand-over", "compare"), "blocking-one", "cpu_us"),
         "median": comparisons.differs(("hand-over", "compare"), "blocking-one", "p50_us"),
         "get-rate": either(
-            comparisons.differs(("get-selectors",), "selector", THROUGHPUT, (Direction.HIGHER,)),
+            with_more(
+                comparisons.differs(("get-selectors",), "selector", THROUGHPUT, (Direction.HIGHER,)),
+                comparisons.differs(("get-selectors",), "selector-one", THROUGHPUT),
+            ),
             knees.knees_apart("get", "selector", "blocking-one"),
         ),
         "get-selectors": comparisons.differs(("get-selectors",), "blocking-many", THROUGHPUT),

@@ -104,8 +104,10 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     if (answer := answers.get(key)) is None:
         return ""
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
-    first, *_ = kept["effects"][key].split("; ")
-    line = f"{link}: {answer['question']} **{str(answer['verdict']).capitalize()}**.\n{words.sentence(first)}"
+    row, verdict = criteria()[number][key], str(answer["verdict"])
+    why = {Verdict.YES.value: row.yes, Verdict.NO.value: row.no}.get(verdict, "")
+    effects = "".join(f"\n{words.sentence(effect)}" for effect in kept["effects"][key].split("; ")[:2])
+    line = f"{link}: {answer['question']}\n**{verdict.capitalize()}.** {why}{effects}"
     texts = {engine_name(name): text for name, text in TREATMENTS.items()}
     longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
     used = re.findall(rf"(?<![\w-])({longest_first}) (?=\d|at )", line)

@@ -54,7 +54,7 @@ def _measured(results: Results) -> Iterator[str]:
 
 
 def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
-    decided = [pair for pair in numbered if pair[1].agrees is not None]
+    decided = [pair for pair in numbered if pair[1].agrees is not None or _headline(pair[1])]
     for number, answered in decided[:MOST_CLAIMS]:
         question, here = answered.question, main_evidence(answered.answer)
         why = question.yes if answered.answer.verdict == Verdict.YES else question.no
@@ -66,9 +66,15 @@ def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
         yield words.sentence(f"besides, {'; '.join(parts)}")
 
 
+def _headline(answered: Answered) -> bool:
+    return (
+        answered.question.headline and bool(answered.question.claim) and answered.answer.verdict != Verdict.INCONCLUSIVE
+    )
+
+
 def _word(answered: Answered) -> str:
     if answered.agrees is None:
-        return "Not decided here"
+        return "Measured anew" if _headline(answered) else "Not decided here"
     return "Right" if answered.agrees else "Not reproduced here" if answered.question.observed else "Wrong"
 
 

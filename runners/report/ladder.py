@@ -58,6 +58,11 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
         for name, outcome in bounding.items()
         if outcome and (step := steps.get(name)) is not None
     ]
+    refuting = ladder.known.refuting if missed and ladder.known else None
+    if refuting is not None and refuting.busy < 1:
+        parts.append(
+            f"during stalls of the machine, so it may lie as high as {rounded_rate(refuting.rps / refuting.busy)}"
+        )
     if knee.confirmed and ladder.known and (above := [step for step in ladder.known.met if step.rps > knee.rps]):
         highest = f"for {words.seconds(above[-1].length_s)} at {words.rate(above[-1].rps)}"
         parts.insert(1, f"{highest} (too short to confirm it)")
@@ -315,7 +320,9 @@ def against_published(ladder: Ladder) -> Table | None:
         base_rps, base = knee.quoted_rps, KNEE
     elif base == KNEE and (ladder.base_knee is None or ladder.base_knee.kind != Kind.FOUND):
         base = f"{'estimate' if ladder.base.knee is not None else 'bound'} of the knee"
-    ends_rps = [base_rps]
+    ends_rps, bound = [base_rps], ""
+    if knee is not None and (knee.from_below or knee.from_above):
+        bound = "at most " if knee.from_below else "at least "
     if knee is not None and knee.kind == Kind.FOUND and not knee.located:
         ends_rps = [knee.high_rps, knee.low_rps]
     offered, not_offered = list[tuple[str, ...]](), list[tuple[str, ...]]()
@@ -324,7 +331,7 @@ def against_published(ladder: Ladder) -> Table | None:
         if not rate_rps:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < 0.001), None)
-        times = words.DASH.join(f"{rate_rps / end_rps:.2f}" for end_rps in ends_rps)
+        times = bound + words.DASH.join(f"{rate_rps / end_rps:.2f}" for end_rps in ends_rps)
         cells = (name, *_there(rate_rps, output), times, *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:

@@ -67,7 +67,7 @@ def size_words(run: Run) -> str:
 
 def terms(results: Results) -> Iterator[str]:
     """Yield definitions of the terms that the answers use: intervals, knee, closed loop, CPU time, “at least”."""
-    yield f"In brackets: 95{words.NBSP}% intervals; of several loads or nodes, the least and the largest."
+    yield f"In brackets: 95{words.NBSP}% intervals, or the only end that is known; of several loads, their range."
     objective = objectives(results.ladders)
     if objective:
         yield f"Knee: the highest rate that meets the objective ({objective})."
@@ -82,12 +82,12 @@ def terms(results: Results) -> Iterator[str]:
             "Server CPU: the CPU time of all threads of a server. Handling CPU: that of the threads that read, handle "
             "and write requests, without compilers, collectors, flushes and compaction, while several servers are up. "
             "Do not compare the two. CPU time per request falls as the rate rises, for one wake-up then serves several "
-            "requests: compare it at one rate."
+            "requests: compare values at one rate, or those in closed loop, where every server is busy all the time."
         )
     if any(row.at_least for row in rows):
         yield (
-            "A rate of “at least” was limited by the generator, which shares the cores; of such a change the bound in "
-            "brackets is the end of its interval nearest to no change."
+            "A rate of “at least” was limited by the generator, which shares the cores; of such a change the end of "
+            "its interval nearest to no change comes first, and in brackets the measured change."
         )
 
 

@@ -12,7 +12,7 @@ from functools import singledispatch
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Direction
-from runners.analysis.knee import Kind, Knee, rate_interval
+from runners.analysis.knee import Knee, rate_interval
 from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
 from runners.analysis.quantities import FACTOR_FROM, Reason, Refusal, Row, changed, factor, signed
 from runners.readers.run import Run
@@ -170,7 +170,7 @@ def _(ratio: KneeRatio) -> str:
             text = f"only limits of the knees are known: {text}"
         else:
             text = f"knee of {text}, {changed(change.value, change.low, change.high)}"
-    unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
+    unconfirmed = [name for name, knee in pairs if knee.only_short]
     return text + (f"; only short steps show the knee of {words.listed(unconfirmed)}" if unconfirmed else "")
 
 

@@ -104,9 +104,8 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:
-        if not quotable(step):
-            counts = " Profiles count all the same." if step.profiled and facts.usable_profile(step) else ""
-            yield step, f"{words.sentence(facts.why_not(step))} Latency is not shown.{counts}"
+        if not quotable(step) and not (step.profiled and facts.usable_profile(step)):
+            yield step, f"{words.sentence(facts.why_not(step))} Latency is not shown."
     for step in run.steps:
         shown_elsewhere = step in measured or step.record.own_section or step.kind == RATE_STEP
         if not (step.valid or shown_elsewhere):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, Direction, difference
 from runners.design.cluster import CHANGES, NEW, NEW_THREADS, NODES, OLD, OLD_THREADS, PUBLISHED_KEYS
@@ -220,7 +221,8 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
         method, own_us = blocks[comparison.name], row.baseline_value
         low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
         label = f"handling CPU added to a {method} that is passed on, as {NODES - 1} of {NODES} are,"
-        whole = Measure(f"that of a whole {method} on one node", own_us, Unit.LATENCY_US)
+        at = f"at {words.rate(comparison.rate_rps)} on each server"
+        whole = Measure(f"that of a whole {method} on one node {at}:", own_us, Unit.LATENCY_US)
         price = Measure(label, value_us, Unit.LATENCY_US, low_us, high_us).against(whole)
         evidence: list[object] = [price]
         if (median := comparison.row(MEDIAN, NEW)) is not None:
@@ -252,13 +254,12 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
         return None
     shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
     more = difference(*shares)
-    evidence = tuple(
-        Measure.of(f"of the handling CPU of a mean {comparison.workload.upper()}, passing on takes", share, Unit.SHARE)
-        for comparison, share in zip(compared, shares, strict=True)
-    )
+    first, second = (comparison.workload.upper() for comparison in compared)
+    own = Measure.of(f"of the handling CPU of a mean {first}, passing on takes", shares[0], Unit.SHARE)
+    other = Measure.of(f"of that of a mean {second}", shares[1], Unit.SHARE)
     steps = tuple(name for comparison in compared for name in comparison.steps)
     basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
-    return Answer(Verdict.of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
+    return Answer(Verdict.of(more.low, more.high), (own.against(other),), basis, starts, Needed.STARTS, steps=steps)
 
 
 #: Shares of two workloads are called alike if they differ by less than this limit; the question's text names it too.
@@ -278,13 +279,14 @@ def alike(results: Results, event: str, *workloads: str) -> Answer | None:
     verdict = Verdict.YES if max(apart.high, -apart.low) < ALIKE else Verdict.INCONCLUSIVE
     if apart.low > ALIKE or apart.high < -ALIKE:
         verdict = Verdict.NO
-    label = f"of the {profiles.EVENT_NAMES[event]}, passing a {{}} on takes"
-    evidence = [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in shares]
+    named = ((f"passing a {step.workload.upper()} on takes", part) for step, part in shares)
+    own, other = (Measure.of(text, part, Unit.SHARE) for text, part in named)
+    own = replace(own, label=f"of the {profiles.EVENT_NAMES[event]}, {own.label}")
     low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
     points = Bounded(100 * abs(apart.value), 100 * low, 100 * high)
-    evidence.append(Measure.of(f"difference in percentage points (alike: below {100 * ALIKE:.0f})", points, Unit.COUNT))
+    more = Measure.of(f"difference in percentage points (alike: below {100 * ALIKE:.0f})", points, Unit.COUNT)
     steps = [step for step, _ in shares]
-    return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES)
+    return Answer.by(steps, Basis.PROFILES, verdict, own.against(other), more, needed=Needed.SAMPLES)
 
 
 def pool_threads(results: Results) -> Answer | None:

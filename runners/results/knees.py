@@ -1,10 +1,11 @@
 """Answers to questions on knees (a knee is the highest rate that meets an objective), published rates and queues."""
 
+import math
 from dataclasses import dataclass
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Knee
+from runners.analysis.knee import DROP, Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
@@ -16,6 +17,8 @@ from runners.results.results import Results
 
 #: The share (0..1) by which a closed loop's measured rate may be too low because the machine's speed varies.
 SPREAD = 0.1
+#: By this factor at most, longer steps are taken to lower a knee that only short steps show (see knee.DROP).
+LONGER = math.exp(-2 * DROP)
 QUEUE = "queue-"  # begins the names of settings that differ only in their queue; the names end with the queue's length
 OVERLOADED = 1.2  # times the lowest rate of a ladder: a rate step at this rate or above is an overload
 #: For a yes, the share (0..1) of requests refused must be lower by this with the longest queue than with the shortest.
@@ -43,8 +46,11 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
         return None
     names, knees = (first.server, second.server), (first.knee, second.knee)
     steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
-    starts = min(first.starts, second.starts)
+    starts, only_short = min(first.starts, second.starts), [knee.only_short for knee in knees]
     apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
+    if apart is not None and (first_only_short := only_short[0]) != only_short[1]:
+        low, high = (LONGER, 1.0) if first_only_short else (1.0, 1 / LONGER)
+        apart = Bounded(apart.value, low * apart.low, high * apart.high)
     change = apart.less(1) if apart is not None else None
     late = any(knee.late for knee in knees)
     verdict, needed, count = Verdict.INCONCLUSIVE, Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH, 0

@@ -51,7 +51,10 @@ POLLING_CPU = Part("the selector's polling as a share of CPU time in {}", facts.
 HTTP_BYTES = Part("HTTP's share of the allocated bytes in {}", ALLOC, HTTP, "the store's", STORE)
 HANDLING_CPU = Part("handling's share of CPU time in {}", facts.CPU, (*HTTP, "storage"))
 PARSING_BYTES = Part("parsing's share of the allocated bytes in {}", ALLOC, ("HTTP parsing",))
-STORE_WAITS = Part("the store's share of the waits for locks in {}", LOCK, STORE, "the pool's", ("hand-over",))
+STORE_WAITS = Part(
+    "the share of requests in the store, of the waits for locks in {},", LOCK, ("storage",), "that of the pool",
+    ("hand-over",), than_half=False,
+)  # fmt: skip
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:

@@ -111,8 +111,8 @@ def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answ
     first = Measure(f"PUTs before a first merge, of {TABLES_TO_MERGE} flushed tables: more than", needed, Unit.COUNT)
     return Answer.by(
         (step,), Basis.LOADS, False,
+        first.against(Measure("published", published, Unit.COUNT)),
         Measure("compaction events in the load", 0, Unit.COUNT),
         Measure("flush events in the load", flushes, Unit.COUNT),
-        first.against(Measure("published", published, Unit.COUNT)),
         figure=f"causes-{step_name}",
     )  # fmt: skip

@@ -113,8 +113,9 @@ def test_the_share_of_passing_on_is_what_three_nodes_cost_more_than_one(tmp_path
     weighs_more = cluster.passing_weighs_more("passed-on-put", "passed-on-get")
     answer = weighs_more(passed_on(tmp_path, "put", "get"))
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE, "both cost four times as much"
-    shares = [measure for measure in answer.evidence if isinstance(measure, Measure)]
-    assert [share.value for share in shares] == pytest.approx([0.75, 0.75], abs=0.02)
+    (of_put,) = answer.evidence
+    assert isinstance(of_put, Measure) and of_put.other is not None
+    assert [of_put.value, of_put.other.value] == pytest.approx([0.75, 0.75], abs=0.02)
     assert weighs_more(puts) is None
 
 

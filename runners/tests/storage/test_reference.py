@@ -72,7 +72,7 @@ def test_the_readme_is_two_screens() -> None:
 def test_no_sentence_that_introduces_a_section_of_a_kept_report_stands_twice(number: str) -> None:
     report = (REFERENCE / number / "report.md").read_text(encoding="utf-8")
     texts = re.findall(r"(?m)^## .+\n\n?((?!The original report|Report \d)[A-Z].+)$", report)
-    sentences = [sentence for text in texts for sentence in re.split(r"(?<=\.) ", text)]
+    sentences = [sentence for text in texts for sentence in re.split(r"(?<=\.) ", text.strip())]
     assert texts and len(sentences) == len(set(sentences))
 
 
