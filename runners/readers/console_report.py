@@ -110,6 +110,7 @@ class ConsoleReport:
     odd_length: int | None = None  # responses whose length differs from that of the first
     requests_per_s: float | None = None
     operation: str = ""  # the measured operation, if the tool reports several
+    parts: tuple[tuple[str, int], ...] = ()  # (name, number of requests) of parts with percentiles of their own
     column: int = 0  # the output's position, from 0, in a table or file of several outputs
     columns: int = 1  # the number of outputs in that table or file
     closed_loop: bool | None = None  # None if the tool does not say

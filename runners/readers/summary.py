@@ -197,12 +197,15 @@ class Summary:
         self.figures |= {"heads": (), "non_2xx": self.figures["non_2xx"] or None}
 
     def locust_heads(self, match: re.Match[str]) -> None:
-        self.figures["heads"] = re.findall(r"(\d[\d.]*)%", match[0])
+        self.figures |= {"heads": re.findall(r"(\d[\d.]*)%", match[0]), "parts": ()}
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
         """Take Locust's percentiles of all requests, capped at the maximum, because only percentiles are rounded."""
-        most_us = self.figures.get("max") or float("inf")
-        for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
+        most_us, heads = self.figures.get("max") or float("inf"), self.figures.get("heads", ())
+        name, values = match[1].split()[-1], match[2].split()
+        if name != "Aggregated":
+            self.figures["parts"] = (*self.figures.get("parts", ()), (name, int(values[-1])))
+        for level, value in zip(heads, values, strict=False) if name == "Aggregated" else ():
             self.time(level, min(float(value) * MS, most_us))
 
     def memtier_heads(self, match: re.Match[str]) -> None:
@@ -277,6 +280,7 @@ class Summary:
             odd_length=None if lost else odd_length or None,
             requests_per_s=rate,
             operation=figures.get("operation", ""),
+            parts=figures.get("parts", ()),
             closed_loop=False if offered and self.tool in ("k6", "autocannon") else closed,
             extra=tuple(self.notes),
             diagnostics=tuple(self.diagnostics),

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
 from runners import words
 from runners.audit import figures
@@ -144,13 +145,14 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     count, counted = figures.samples(output)
     if count is None:
         return
+    part, count = min(filter(itemgetter(1), output.report.parts), key=itemgetter(1), default=("", count))
     left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if MEDIAN < level < 1}
     enough = ENOUGH_BEYOND * (1 - JUST_MISSED)  # as there are beyond p99.99 of 99,989, just below a round number
     thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and count * (1 - level) <= enough}
     if not thin:
         return
     listed = words.listed(f"{few} beyond {words.level(level)}" for level, few in thin.items())
-    known = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
+    known = f"{part and f'row {part}: '}{'' if counted else 'about '}{words.several(count, 'sample')}"
     text = f"{known}, {listed}: that is an anecdote, not a percentile"
     evidence = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}

@@ -412,3 +412,26 @@ def test_nighthawks_text_is_read() -> None:
     assert (report.max_us, report.latency and report.latency.mean) == (10_440, 545)
     assert "RAT004" in remarks(NIGHTHAWK)
     assert "RAT004" not in remarks(f"nighthawk_client --open-loop --rps 1000 http://host/\n{NIGHTHAWK}")
+
+
+LOCUST = """Type     Name    # reqs      # fails |    Avg     Min     Max    Med |   req/s  failures/s
+         Aggregated  1100     0(0.00%) |     25       3     350     18 |   40.00        0.00
+
+Type     Name      50%    90%    99%   100% # reqs
+GET      /a         20     60    210    350   1067
+GET      /b         20     60    310    310     33
+         Aggregated 20     60    210    350   1100
+"""
+LOCUST_CSV = """Type,Name,Request Count,Failure Count,50%,90%,99%,100%
+GET,/a,1067,0,20,60,210,350
+GET,/b,33,0,20,60,310,310
+,Aggregated,1100,0,20,60,210,350
+"""
+
+
+@pytest.mark.parametrize("text", [LOCUST, LOCUST_CSV])
+def test_a_row_of_locust_has_its_own_samples(text: str) -> None:
+    (output,) = outputs(text)
+    assert (output.report.requests, output.report.latencies.at(0.99)) == (1_100, 210_000)
+    assert said(text, "SMP001").startswith("row /b: 33 samples, 3 beyond p90 and 0 beyond p99")
+    assert "SMP001" not in remarks(text.replace("33\n", "1067\n").replace(",33,", ",1067,"))
