@@ -1,7 +1,8 @@
 """Write quantities as text: latencies, rates, counts, sizes and shares, with their units and intervals.
 
-Latencies have three significant digits, counts and rates are whole, and percentages have at most two decimals. Bounds
-have as many decimals as their value: 118 us (116-121). Narrow spaces separate thousands, a no-break space the unit.
+Latencies have three significant digits, percentages at most two decimals, and rates below 10/s two significant digits;
+counts and other rates are whole. Bounds have as many decimals as their value: 118 us (116-121). Narrow spaces separate
+thousands, a no-break space the unit.
 """
 
 import math
@@ -57,8 +58,10 @@ def count(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return a rate per second as text, such as 12 600/s; "unknown" for None and NaN."""
-    return UNKNOWN if not known(value) else f"{count(value)}/s"
+    """Return a rate per second as text, such as 12 600/s or 0.54/s; "unknown" for None and NaN."""
+    if not known(value):
+        return UNKNOWN
+    return f"{count(value) if abs(value) >= 9.95 or value == round(value) else _digits(value, 2)}/s"
 
 
 def time_unit(value_us: float) -> tuple[float, str]:

@@ -46,7 +46,6 @@ def page(code: str) -> str:
 
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-MOST_LINES = 4  # on one document, besides its summary; the last line names the milder themes that have no line
 #: Rules that do not apply to an excerpt whose whole output is in another file.
 OF_AN_EXCERPT = ("SMP002", "RUN005")
 LEAST_EXCERPT = 3  # percentiles in an excerpt; fewer may agree with another output by chance
@@ -54,28 +53,19 @@ LEAST_EXCERPT = 3  # percentiles in an excerpt; fewer may agree with another out
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """The findings of one theme (a group of rules) in one file."""
+    """The findings of one rule in one file."""
 
-    theme: str
     remarks: tuple[Remark, ...]
-    also: tuple[str, ...] = ()  # in a file's last digest, the milder themes that get no digest
 
     @property
     def worst(self) -> Remark:
-        """The worst finding of the gravest rule. Of equally grave rules, the first one in rules.toml counts."""
-        codes = list(RULES)
-        gravest = min(self.remarks, key=lambda remark: (ORDER.index(remark.severity), codes.index(remark.code)))
-        alike = (other for other in self.remarks if (other.code, other.severity) == (gravest.code, gravest.severity))
-        return max(alike, key=lambda remark: remark.seen.size)
+        return max(self.remarks, key=lambda remark: (-ORDER.index(remark.severity), remark.seen.size))
 
     @property
-    def places(self) -> dict[str, tuple[str, ...]]:
-        """The findings' places in the file, by the rule's code; the code of the worst finding comes first."""
-        places: dict[str, dict[str, None]] = {self.worst.code: {}}
-        for remark in self.remarks:
-            where = remark.output.place.removeprefix(f"{remark.output.path}:")
-            places.setdefault(remark.code, {})[where] = None
-        return {code: tuple(of_code) for code, of_code in places.items()}
+    def places(self) -> tuple[str, ...]:
+        """The places of the findings in the file."""
+        places = (remark.output.place.removeprefix(f"{remark.output.path}:") for remark in self.remarks)
+        return tuple(dict.fromkeys(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +86,15 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """The digests of every file, one per theme with errors or warnings; of a file, the MOST_LINES gravest ones."""
+        """The digests of every file, one per rule with errors or warnings, the gravest first."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
-                by_file.setdefault(remark.output.path, {}).setdefault(remark.rule.theme, []).append(remark)
+                by_file.setdefault(remark.output.path, {}).setdefault(remark.code, []).append(remark)
         digests: list[Digest] = []
-        for themes in by_file.values():
-            own = [Digest(name, tuple(remarks)) for name, remarks in themes.items()]
-            own.sort(key=lambda digest: ORDER.index(digest.worst.severity))
-            kept, rest = own[:MOST_LINES], own[MOST_LINES:]
-            kept[-1] = replace(kept[-1], also=tuple(digest.theme for digest in rest))
-            digests += kept
+        for by_code in by_file.values():
+            own = (Digest(tuple(by_code[code])) for code in RULES if code in by_code)
+            digests += sorted(own, key=lambda digest: ORDER.index(digest.worst.severity))
         return tuple(digests)
 
     @property
@@ -116,11 +103,16 @@ class Audit:
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Rules with findings, gravest first: (rule, number of outputs with a finding, number of findings)."""
-        often = Counter(remark.code for remark in self.remarks)
-        on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
-        codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))
-        return tuple((RULES[code], on[code], often[code]) for code in codes)
+        """Rules with findings, gravest first: (rule, number of outputs with a finding, number of findings).
+
+        A rule has the severity of its worst finding.
+        """
+        counted = []
+        for code, often in Counter(remark.code for remark in self.remarks).items():
+            own = [remark for remark in self.remarks if remark.code == code]
+            worst = min((remark.severity for remark in own), key=ORDER.index)
+            counted.append((replace(RULES[code], severity=worst), len({id(remark.output) for remark in own}), often))
+        return tuple(sorted(counted, key=lambda row: (ORDER.index(row[0].severity), -row[1], row[0].code)))
 
     @property
     def summary(self) -> str:

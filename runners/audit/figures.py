@@ -48,8 +48,12 @@ def is_open_loop(output: Output) -> bool:
     """Return whether requests are sent on a schedule, as by wrk2 or by truepace at a rate; true for an unknown tool."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
-    by_rate = output.tool in ("fortio", "ghz", TRUEPACE)
-    return output.offered_rps is not None if by_rate else not facts(output.tool).closed_loop
+    return not facts(output.tool).closed_loop or (output.tool != WRK and output.offered_rps is not None)
+
+
+def failed_share(output: Output) -> float:
+    """Return the share (0..1) of an output's requests that failed; 0 if a number is unknown."""
+    return min(1.0, output.report.errors / (output.report.requests or math.inf))
 
 
 def is_of_no_run(output: Output) -> bool:

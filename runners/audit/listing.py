@@ -1,7 +1,8 @@
-"""An audit as text (one line per document and theme, like a compiler's messages), as JSON, or as GitHub annotations."""
+"""An audit as text (one line per document and rule, like a compiler's messages), as JSON, or as GitHub annotations."""
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,15 @@ UNKNOWN = (
     "the data set",
     "whether server and generator shared one machine",
 )
+_LOCAL = re.compile(r"(?i)(?:[a-z+]*://|//)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?)(?![\w.-])")
 SHOWN = 3  # most places of outputs that one line lists
 _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
 
 
 def as_text(audit: Audit) -> str:
     """Return an audit as text: findings by document and theme, facts not stated, unread parts, rules, summary."""
-    unknown = words.listed(UNKNOWN)
-    not_there = (f"{group[0].group}: not in its outputs: {unknown}" for group in groups(audit.outputs))
+    by_document = groups(audit.outputs)
+    not_there = (f"{group[0].group}: not in its outputs: {words.listed(_unknown(group))}" for group in by_document)
     lines = [*_short_lines(audit), *not_there]
     for path, problem in audit.unreadable:
         lines.append(f"{path}:{f'{problem.line}:' if problem.line else ''} unread: {problem.text}")
@@ -45,18 +47,23 @@ def as_text(audit: Audit) -> str:
 
 
 def _short_lines(audit: Audit) -> Iterator[str]:
-    """Yield a line for each document and theme, then the highest rates of documents without a line on theme `load`."""
+    """Yield a line for each document and rule, then the highest rates of documents without a line on theme `load`."""
     highest = highest_rates(audit)
     for digest in audit.digests:
-        worst = digest.worst
-        rate = highest.pop(worst.output.group, "") if digest.theme == "load" else ""
-        places = "; ".join(f"{code} at {', '.join(at)}" if len(at) > 1 else code for code, at in digest.places.items())
-        also = f"; also {words.listed(digest.also)}" if digest.also else ""
+        worst, places = digest.worst, digest.places
+        rate = highest.pop(worst.output.group, "") if worst.rule.theme == "load" else ""
+        at = f" at {', '.join(places)}" if len(places) > 1 else ""
         yield (
-            f"{worst.output.place}: {digest.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
-            f"{f'; {rate}' if rate else ''} [{places}{also}]"
+            f"{worst.output.place}: {worst.rule.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
+            f"{f'; {rate}' if rate else ''} [{worst.code}{at}]"
         )
     yield from (f"{document}: {text}" for document, text in highest.items())
+
+
+def _unknown(group: Group) -> tuple[str, ...]:
+    """Return the facts that a document's outputs lack. A generator and a server at a local address share a machine."""
+    urls = {output.url for output in group if output.url}
+    return UNKNOWN[:-1] if urls and all(map(_LOCAL.match, urls)) else UNKNOWN
 
 
 def plain(text: str) -> str:
@@ -103,10 +110,15 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return a document for JSON: each operation's highest rate achieved, and the outputs that missed a higher one."""
+    """Return a document for JSON: each operation's highest rate achieved, and the outputs that missed a higher one.
+
+    An operation has its script's name; without a script, its URL if the outputs have several; else no name.
+    """
     highest: dict[str, float] = {}
+    several = len({output.url for output in group}) > 1
     paced = ((output, rate) for output in group if (rate := output.offered_rps))
-    known = [(out, Path(out.script).stem or "unknown", rate, figures.fell_short(out)) for out, rate in paced]
+    named = ((out, Path(out.script).stem or (out.url or "") * several, rate) for out, rate in paced)
+    known = [(out, name, rate, figures.fell_short(out)) for out, name, rate in named]
     for output, operation, rate, short in known:
         if figures.achieved_rps(output) is not None and not short and _succeeded(output):
             highest[operation] = max(rate, highest.get(operation, 0.0))
@@ -115,7 +127,7 @@ def _document(group: Group) -> dict[str, Any]:
         "document": group[0].group,
         "highest_achieved_rps": highest,
         "latency_above_it": above,
-        "not_in_outputs": list(UNKNOWN),
+        "not_in_outputs": list(_unknown(group)),
     }
 
 
@@ -133,7 +145,7 @@ def highest_rates(audit: Audit) -> dict[str, str]:
         known = _document(group)
         highest, above = known["highest_achieved_rps"], known["latency_above_it"]
         if highest:
-            rates = words.listed(f"{name} {words.rate(rate)}" for name, rate in sorted(highest.items()))
+            rates = words.listed(f"{name} {words.rate(rate)}".lstrip() for name, rate in sorted(highest.items()))
             places = ", ".join(above[:SHOWN]) + (" ..." if len(above) > SHOWN else "")
             beyond = f"; above it: the latency of {words.several(len(above), 'run')}, {places}" if above else ""
             texts[known["document"]] = f"highest rate achieved: {rates}{beyond}"
@@ -163,7 +175,7 @@ def _output(output: Output) -> dict[str, Any]:
 
 
 def as_github(audit: Audit) -> str:
-    """Return a GitHub workflow command for each document and theme; GitHub shows it as an annotation of the file."""
+    """Return a GitHub workflow command for each document and rule; GitHub shows it as an annotation of the file."""
     lines = []
     for remark in (digest.worst for digest in audit.digests):
         file = str(remark.output.path).translate(_PROPERTY)

@@ -1,5 +1,6 @@
 """Types for a rule of the audit and for its findings; rules.toml has each rule's name, severity and remedy."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from runners.words import Value
 TABLE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 #: The outputs of one report, in order. Most rules look at one output at a time.
 Group = Sequence[Output]
+_ASKS_FOR_PERCENTILES = re.compile(r"\s(?:-L|--latency)(?!\S)")
 
 
 class Severity(StrEnum):
@@ -83,7 +85,11 @@ class Remark:
     @property
     def remedy(self) -> str:
         """The rule's remedy, completed with advice for the tool that printed the output."""
-        tool = self.output.tool
-        percentiles = f"{facts(tool).percentiles}{f' to {tool}' if tool in (WRK, WRK2, TRUEPACE) else ''}"
+        tool, known, command = self.output.tool, facts(self.output.tool), self.output.command
+        asked = self.output.report.latencies.count is not None  # wrk2 prints it only with the percentiles
+        asked |= command is not None and _ASKS_FOR_PERCENTILES.search(command.text) is not None
+        lacks = any(part.startswith("percentiles") for part in self.output.missing) and known.percentiles
+        to = f" to {tool}" if tool in (WRK, WRK2, TRUEPACE) else ""
+        percentiles = f"; {known.percentiles}{to}" if lacks and not (asked and is_like_wrk(tool)) else ""
         timeout = "--timeout" if is_like_wrk(tool) else "the time-out"
-        return self.rule.remedy.format(percentiles=percentiles, timeout=timeout)
+        return self.rule.remedy.format(percentiles=percentiles, timeout=timeout, rate=known.rate)

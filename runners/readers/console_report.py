@@ -95,6 +95,7 @@ class ConsoleReport:
     url: str | None = None
     threads: int | None = None
     connections: int | None = None
+    depth: int | None = None  # most requests in flight on a connection
     calibrations_us: tuple[float | None, ...] = ()  # in wrk2's calibration, the mean latency of each thread
     latency: ThreadStats | None = None
     requests_per_thread: ThreadStats | None = None
@@ -105,9 +106,11 @@ class ConsoleReport:
     bytes_read: float | None = None
     socket_errors: SocketErrors | None = None
     non_2xx: int | None = None
+    failed_apart: int = 0  # how many of `non_2xx` are in neither rate nor latency
     odd_length: int | None = None  # responses whose length differs from that of the first
     requests_per_s: float | None = None
     operation: str = ""  # the measured operation, if the tool reports several
+    parts: tuple[tuple[str, int], ...] = ()  # (name, number of requests) of parts with percentiles of their own
     column: int = 0  # the output's position, from 0, in a table or file of several outputs
     columns: int = 1  # the number of outputs in that table or file
     closed_loop: bool | None = None  # None if the tool does not say

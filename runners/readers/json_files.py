@@ -107,8 +107,9 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
         rows,
         requests=(requests or 0) + lost * summary.lost_apart or None,
         non_2xx=bad + lost if statuses or lost else None,
+        failed_apart=lost * (TOOLS[tool].failures == "apart"),
         url=url if isinstance(url, str) else None,
-        **values | positive | {"connections": count(values.get("connections"))},
+        **values | positive | {name: count(values.get(name)) for name in ("connections", "depth")},
     )
 
 

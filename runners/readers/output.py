@@ -14,6 +14,7 @@ from runners.readers import context
 from runners.readers.command_line import TOOLS, CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Line, Problem
+from runners.readers.figures import command_of
 from runners.readers.tools import is_like_wrk
 from runners.storage.archive import steps_file
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
@@ -94,13 +95,19 @@ class Output:
         """The source of the offered rate, in words; empty if no source gives a rate."""
         command = self._asked
         if command.rate_rps:
-            return f"-R {command.rate_rps:g}" if is_like_wrk(command.tool) else f"as {command.tool} says"
+            said = command == command_of(command.tool, command.rate_rps)
+            says = f"as {command.tool} says" if said else "by its command"
+            return f"-R {command.rate_rps:g}" if is_like_wrk(command.tool) else says
         if self.entry.rates_rps:
             return "as the folder's index says"
         if self.stated is None:
             return ""
         by_name = self.stated.line is None
         return f"by {self.stated.words}" if by_name else f"line {self.stated.line}: {self.stated.words}"
+
+    @property
+    def url(self) -> str | None:
+        return self.report.url or self._asked.url
 
     @property
     def duration_s(self) -> float | None:

@@ -11,7 +11,6 @@ from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Document, Line, Problem, files_in, read_document
-from runners.readers.figures import command_of
 from runners.readers.json_files import read_json
 from runners.readers.output import FileOutputs, Output, consoles, index_entry
 from runners.readers.percentile_tables import tables
@@ -28,6 +27,7 @@ HELD = 0.02  # share by which an achieved rate may differ from the offered one
 _PERCENTILE = re.compile(
     r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
 )
+_URL = re.compile(r"\bhttps?://[^\s\"'`)>]+")
 Placed = tuple[int, ConsoleReport]  # the index of an output's first line in the document, and the output
 
 
@@ -81,13 +81,13 @@ def _outputs(
     document: Document, placed: Sequence[Placed], where: dict[tuple[int | None, int], int]
 ) -> Iterator[Output]:
     lines, trails = document.lines, list(context.headings(document.lines))
-    end = 0
+    end, before = 0, ConsoleReport()
     for position, report in placed:
         cell = lines[position].cell
         last = where[cell, report.last_line]
         if not report.column:  # all columns of a table have the same text above them
             above = lines[max(end, position - context.REACH_LINES) : position]
-            report = _as_commanded(report, above)
+            report = before = _as_commanded(report, above, before)
             command = report.command or _command_above(report, above)
             stated = _stated(document.path, above, replace(report, command=command), trails[position])
         report = replace(report, command=command)
@@ -114,16 +114,28 @@ def _json_objects(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRepo
             begin = None
 
 
-def _as_commanded(report: ConsoleReport, above: Sequence[Line]) -> ConsoleReport:
-    """Return the report with loop (open or closed) and offered rate from the nearest command of its tool in `above`."""
+def _as_commanded(report: ConsoleReport, above: Sequence[Line], before: ConsoleReport) -> ConsoleReport:
+    """Return the report with the figures that the nearest command of its tool in `above` gives.
+
+    If there is no command, that of the output `before` counts for another of its run or with as many requests.
+    """
     patterns = [(re.compile(rf"(?:^|[\s`/.]){text}"), figures) for text, figures in facts(report.tool).commands]
+    text = ""
     for line in reversed(above[-COMMAND_REACH_LINES:]) if patterns else ():
-        text = f"{clean(line.text[:LONGEST_LINE])} "
+        own = clean(line.text[:LONGEST_LINE]).rstrip()
+        text = f"{own[:-1]} {text}" if own.endswith("\\") else f"{own} "
         if known := [(match, figures) for pattern, figures in patterns if (match := pattern.search(text))]:
-            match, figures = known[-1]
-            offered = float(match["offered_rps"]) if "offered_rps" in match.re.groupindex else None
-            command = None if figures.get("closed_loop") else command_of(report.tool or "", offered) or report.command
-            return replace(report, command=command, **figures)
+            given = {name: value for match, _ in known for name, value in match.groupdict().items()}
+            implied = {name: value for _, figures in known for name, value in figures.items()}
+            offered, url = float(given.get("offered_rps", 0.0)), _URL.search(text)
+            command = CommandLine(text.strip(), report.tool or "", rate_rps=offered) if offered else report.command
+            implied |= {"url": report.url or (url[0] if url else None)}
+            implied |= {"connections": report.connections or implied.get("connections")}
+            return replace(report, command=None if implied.get("closed_loop") else command, **implied)
+    run = report.operation != before.operation or report.requests == before.requests
+    if patterns and run and before.tool == report.tool and (report.command, report.closed_loop) == (None, None):
+        names = ("command", "closed_loop", "connections", "url")
+        return replace(report, **{name: getattr(report, name) or getattr(before, name) for name in names})
     return report
 
 

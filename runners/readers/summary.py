@@ -26,12 +26,13 @@ _DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
 _COUNTS = frozenset({"requests", "connections", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
 #: Figures that stay text. `section`: the part of a summary that a line is in, if lines of several parts look alike.
-_TEXTS = frozenset({"section", "host", "port", "path", "operation"})
+_TEXTS = frozenset({"section", "host", "port", "path", "operation", "url"})
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _TOTAL = re.compile(r"\s*summary =\s+(\d{1,18}) in ")  # of JMeter
+_BUSY = 0.9  # share of k6's users that had a request or pause all the time
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
-_TIMES = {"mean": "mean", "avg": "mean", "stdev": "stdev", "std": "stdev", "max": "max"}
+_TIMES = {"mean": "mean", "avg": "mean", "stdev": "stdev", "std": "stdev", "max": "max", "iteration": "iteration"}
 
 
 def _is_count(name: str) -> bool:
@@ -130,6 +131,8 @@ class Summary:
             self.figures["connections"] = int(connections[1])
         if rate := re.search(r"\s-(?:R|-overallRate)[ =]?(\d{1,9})", match[0]):
             self.figures["offered_rps"] = float(rate[1])
+        if depth := re.search(r"\s-(?:p|-pipelining)[ =]?(\d{1,4})", match[0]):
+            self.figures["n_depth"] = int(depth[1])
 
     def rounded_count(self, match: re.Match[str]) -> None:
         """Take autocannon's last line; its rounded number of requests counts only if no other line gives a number."""
@@ -167,10 +170,25 @@ class Summary:
             self.time(name.split()[0], first * MS)
 
     def jmeter(self, match: re.Match[str]) -> None:
-        """Take a line of JMeter's running total; its figures replace those of the line before."""
-        hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
-        self.figures["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
-        self.take(match)
+        """Take JMeter's running total, which replaces the one before, or an interval, for when no total follows."""
+        hours, minutes, seconds = (int(match[group]) for group in (3, 4, 5))
+        elapsed_s = float(hours * 3600 + minutes * 60 + seconds)
+        if match[1] == "=":
+            self.figures |= {"elapsed_s": elapsed_s or None, "interval": None}
+            self.take(match)
+        elif self.figures.get("requests") and match["max_ms"]:
+            interval = Summary(self.tool, self.first_line, figures={"elapsed_s": elapsed_s})
+            interval.take(match)
+            self.figures["interval"] = interval.figures
+
+    def add(self, interval: Mapping[str, Any]) -> None:
+        """Add the figures of JMeter's interval after its last running total."""
+        figures = self.figures
+        requests, elapsed_s = (interval[name] + (figures[name] or 0) for name in ("requests", "elapsed_s"))
+        total_us = interval["mean"] * interval["requests"] + figures["mean"] * figures["requests"]
+        figures |= {"requests": requests, "elapsed_s": elapsed_s or None, "mean": total_us / requests}
+        figures |= {"max": max(figures["max"], interval["max"]), "non_2xx": figures["non_2xx"] + interval["non_2xx"]}
+        figures["rate_rps"] = requests / elapsed_s if elapsed_s else None
 
     def locust(self, match: re.Match[str]) -> None:
         """Take Locust's row of all requests; it replaces the row that Locust printed before."""
@@ -179,12 +197,15 @@ class Summary:
         self.figures |= {"heads": (), "non_2xx": self.figures["non_2xx"] or None}
 
     def locust_heads(self, match: re.Match[str]) -> None:
-        self.figures["heads"] = re.findall(r"(\d[\d.]*)%", match[0])
+        self.figures |= {"heads": re.findall(r"(\d[\d.]*)%", match[0]), "parts": ()}
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
         """Take Locust's percentiles of all requests, capped at the maximum, because only percentiles are rounded."""
-        most_us = self.figures.get("max") or float("inf")
-        for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
+        most_us, heads = self.figures.get("max") or float("inf"), self.figures.get("heads", ())
+        name, values = match[1].split()[-1], match[2].split()
+        if name != "Aggregated":
+            self.figures["parts"] = (*self.figures.get("parts", ()), (name, int(values[-1])))
+        for level, value in zip(heads, values, strict=False) if name == "Aggregated" else ():
             self.time(level, min(float(value) * MS, most_us))
 
     def memtier_heads(self, match: re.Match[str]) -> None:
@@ -199,7 +220,10 @@ class Summary:
     def starts_over(self, text: str) -> bool:
         """Return whether a line belongs to JMeter's next run: its running total is lower than the previous total."""
         total = _TOTAL.match(text) if self.tool == "JMeter" else None
-        return total is not None and int(total[1]) < self.figures.get("requests", 0)
+        over = total is not None and int(total[1]) < self.figures.get("requests", 0)
+        if over:
+            self.figures["interval"] = None  # it is of that run
+        return over
 
     def vegeta_times(self, match: re.Match[str]) -> None:
         for name, text in zip(map(str.strip, match[1].split(",")), match[2].split(","), strict=False):
@@ -208,38 +232,56 @@ class Summary:
     def vegeta_codes(self, match: re.Match[str]) -> None:
         self.codes |= {int(code): int(count) for code, count in re.findall(r"(\d{1,3}):(\d{1,18})", match[1])}
 
+    def nighthawk(self, match: re.Match[str]) -> None:
+        if self.figures.get("section") == "times" and (time_us := units.go_time_us(match[2])) is not None:
+            self.rows[round(float(match[1]), 9)] = time_us
+
+    def has_looping_users(self) -> bool:
+        """Return whether k6's users loop: their number rises to its end, or (Little's law) all are always busy."""
+        names = ("n_last", "n_first", "n_most", "n_least", "connections", "rate_of_iterations_rps", "iteration")
+        last, first, most, least, users, rate_rps, iteration_us = (self.figures.get(name) or 0 for name in names)
+        risen, busy = first < last and most == least == users, rate_rps * iteration_us / S >= _BUSY * users
+        return self.tool == "k6" and users > 0 and not self.notes and (risen or busy)
+
     def finish(self) -> ConsoleReport:
         """Return the report with the summary's figures."""
         figures = self.figures
+        if figures.get("interval"):
+            self.add(figures["interval"])
         mean_us, elapsed_s, rate = figures.get("mean"), figures.get("elapsed_s"), figures.get("rate_rps")
         counted = sum(self.codes.values()) + self.failed if self.codes else None
         requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # older versions count only completed requests
             requests = max(requests or 0, counted)
-        if self.tool == "k6" and requests and rate:
+        if self.tool in ("k6", "nighthawk") and requests and rate:
             elapsed_s = requests / rate
         if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
             rate = requests / elapsed_s
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
         offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # only some scenarios have a rate
+        closed = figures.get("closed_loop", self.has_looping_users() or None)
+        tool = figures.get("tool", self.tool)
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
-            tool=figures.get("tool", self.tool),
+            tool=tool,
             command=command_of(self.tool, offered),
             duration_s=elapsed_s,
-            url=f"//{address}" if address else None,
+            url=f"//{address}" if address else figures.get("url"),
             connections=figures.get("connections"),
+            depth=figures.get("n_depth"),
             latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max")),
             latencies=Latencies(rows=tuple(sorted(self.rows.items()))),
             requests=requests,
             elapsed_s=elapsed_s,
             non_2xx=figures.get("non_2xx", bad or None),
+            failed_apart=self.failed * (TOOLS[tool].failures == "apart"),
             odd_length=None if lost else odd_length or None,
             requests_per_s=rate,
             operation=figures.get("operation", ""),
-            closed_loop=False if offered and self.tool in ("k6", "autocannon") else figures.get("closed_loop"),
+            parts=figures.get("parts", ()),
+            closed_loop=False if offered and self.tool in ("k6", "autocannon") else closed,
             extra=tuple(self.notes),
             diagnostics=tuple(self.diagnostics),
             first_line=self.first_line,
@@ -293,7 +335,8 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
         if summary:
             console = _CONSOLES[summary.tool]
             ended &= console.repeated or not _is_cut(lines, index)
-            whole = not console.repeated or console.last in summary.figures or summary.starts_over(text)
+            whole = not console.repeated or not summary.figures.keys().isdisjoint(console.last.split())
+            whole |= summary.starts_over(text)
             anew &= summary.tool != tool or whole
             ended |= summary.tool != "autocannon" and _OF_WRK.match(text) is not None
         if summary and (anew or ended or index - begin > LONGEST_BLOCK):

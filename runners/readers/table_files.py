@@ -76,6 +76,7 @@ def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
     """Yield the output in row `Aggregated` of Locust's …_stats.csv; without that row, an output for every row."""
     by_name = list(rows)
     operations = [row for row in by_name if row.get("Name") == "Aggregated"] or by_name
+    set_aside = [other for other in by_name if other not in operations]
     for row in operations:
         most_us = number(row.get("Max Response Time"), MS)
         levels = percentiles(((name, value) for name, value in row.items() if name.endswith("%")), MS)
@@ -88,6 +89,7 @@ def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
             requests_per_s=number(row.get("Requests/s")),
             non_2xx=count(row.get("Failure Count")),
             operation=row.get("Name", "") if len(operations) > 1 else "",
+            parts=tuple((row.get("Name", ""), count(row.get("Request Count")) or 0) for row in set_aside),
         )
 
 

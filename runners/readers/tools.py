@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ class Console:
     #: the patterns of a summary's lines
     lines: tuple[str | tuple[str, str | dict[str, Any]], ...]
     before: str = r"\s*"  # precedes every pattern
-    repeated: bool = False  # until the figure `last` is read, lines of `begins` do not begin another summary
+    repeated: bool = False  # until a figure that `last` names is read, lines of `begins` begin no other summary
     last: str = ""
     proof: str = ""  # names of figures; every summary has at least one of them
 
@@ -51,18 +51,22 @@ class Tool:
 
     percentiles: str  # advice on how to get more percentiles
     reads: str  # a command whose output file the lab can read
-    closed_loop: bool | None = None  # whether a connection awaits each response; None if the tool has both modes
+    closed_loop: bool | None = None  # whether a connection awaits each response if no rate is given; None: unknown
+    rate: str = "with a generator that can"  # advice on how to offer a fixed rate
+    #: Whether rate and latency count requests that failed without a status.
+    failures: Literal["counted", "apart", "unknown"] = "counted"
+    depth: int = 1  # most requests in flight on a connection, unless an output says more
     timeout_s: float | None = None  # the default time-out
     whole_ms: bool = False  # the tool prints whole milliseconds
     mean_of_intervals: bool = False  # its rate is the mean of short intervals' rates, not requests / duration
-    #: Patterns of the tool's command lines, with the figures that they imply. Of a line, the last that matches counts.
+    #: Patterns of the tool's command lines, with the figures that they imply. Of a line, all that match count.
     commands: tuple[tuple[str, dict[str, Any]], ...] = ()
     console: Console | None = None
     json: tuple[JsonSummary, ...] = ()
 
 
 TOOLS = msgspec.toml.decode(Path(__file__).with_name("load_tools.toml").read_bytes(), type=dict[str, Tool])
-_ANY = Tool("publish the whole output", "")
+_ANY = Tool("", "")
 
 
 def facts(tool: str | None) -> Tool:

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Group, Seen, rule
+from runners.audit.rule import Group, Seen, Severity, rule
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out_by_warm_up
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
@@ -16,7 +16,8 @@ from runners.readers.tools import WRK, facts
 
 ROUNDED = 0.012  # rounding of two figures to two decimals, both at least 0.85 of their unit
 BUCKET = 0.002  # share of a value by which the upper end of its histogram bucket may exceed it
-INVENTED = 0.03
+INVENTED = 0.03  # share by which wrk's rate may exceed connections / mean latency
+CONTRADICTING = 0.1  # the same of another tool
 _PIPELINE = re.compile(r"(?i)pipelin.*\s--\s(?:.*\s)?(\d{1,5})\s*$")  # a script with the depth of its pipeline
 MOST_OF_HEY = 1_000_000  # responses that hey keeps
 OF_THE_MEAN = 0.1  # share by which a mean may lie outside its bounds, because percentiles may be estimates
@@ -175,26 +176,34 @@ def _missing_from_histogram(output: Output) -> Iterator[Seen]:
 
 
 @rule("SUM004")
-def _invented_samples(output: Output) -> Iterator[Seen]:
-    """Yield a finding if wrk's mean latency is too long for the rate that its connections achieved.
+def _more_than_connections(output: Output) -> Iterator[Seen]:
+    """Yield a finding if a closed loop's mean latency is too long for the rate that its connections achieved.
 
     In a closed loop, rate = connections / mean latency (J. D. C. Little, 1961, Oper. Res. 9).
     """
     rate, mean, connections = figures.achieved_rps(output), figures.mean_us(output), figures.opened(output)
-    if output.tool != WRK or not mean or not rate or not connections:
+    known, report, of_wrk = facts(output.tool), output.report, output.tool == WRK
+    if figures.is_open_loop(output) or not mean or not rate or not connections:
         return
     piped = _PIPELINE.search(output.command.text) if output.command else None
-    depth, within = (int(piped[1]), f", {piped[1]} requests in a pipeline,") if piped else (1, "")
+    depth = int(piped[1]) if piped else report.depth or known.depth
+    least_rps, least_us = rate, mean
+    if not of_wrk:  # failed requests may have no latency; a mean of whole milliseconds may be rounded up
+        least_rps, least_us = rate * (1 - figures.failed_share(output)), mean - figures.TICK_US * known.whole_ms
+        if known.mean_of_intervals and report.requests and report.elapsed_s:
+            least_rps = min(least_rps, report.requests / report.elapsed_s)
     reckoned = connections * depth / mean * 1e6
-    if reckoned >= rate * (1 - INVENTED):
+    if least_rps * least_us / 1e6 <= connections * depth * (1 + (INVENTED if of_wrk else CONTRADICTING)):
         return
+    within = f", up to {depth} requests in each," if depth > 1 else ""
+    why = "wrk adds samples that it did not take after each long one, and mean and high percentiles hold them"
     text = (
-        f"{words.count(connections)} connections{within} at a mean of {words.latency(mean)} can have {reckoned:.2f} "
-        f"responses per second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and "
-        "mean and high percentiles hold them"
+        f"{words.several(connections, 'connection')}{within} at a mean of {words.latency(mean)} can have "
+        f"{reckoned:.2f} responses per second, and had {rate:.2f}: "
+        f"{why if of_wrk else 'latency and rate contradict each other'}"
     )
     evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
-    yield Seen(output, text, evidence)
+    yield Seen(output, text, evidence, Severity.NOTE if of_wrk else None, rate / reckoned)
 
 
 @rule("SUM005")

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
 from runners import words
 from runners.audit import figures
@@ -14,6 +15,7 @@ from runners.readers.tools import WRK2, facts, is_like_wrk
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
 WARM_UP_SLACK = 1.5
+SHORT_S = 1.0
 _COMPLAINT = re.compile(
     r"(?i)\b(?:unable|errors?|invalid|unknown|refused|reset by|timed out|can(?:no|')t|failed|failure|warning|usage:"
     r"|total of \d+ requests completed|insufficient|could(?: not|n't)|not found|too many|exceeded|segmentation|killed"
@@ -31,9 +33,14 @@ _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 @rule("RUN001")
 def _too_short(output: Output) -> Iterator[Seen]:
+    report, duration, parts = output.report, words.finite(output.duration_s), []
+    ran_s = max(words.finite(report.elapsed_s) or 0.0, duration or 0.0)
+    if report.requests == 0:
+        yield Seen(output, "nothing was measured: the run had 0 requests", {"requests": 0})
+    elif output.tool != WRK2 and 0 < ran_s < SHORT_S:
+        yield Seen(output, f"the whole run took {words.seconds(ran_s)}", {"ran_s": ran_s}, Severity.WARNING, -ran_s)
     if output.tool != WRK2:
         return
-    report, duration, parts = output.report, words.finite(output.duration_s), []
     means: dict[str, tuple[float | None, ...]] = {"calibration": report.calibrations_us}
     if report.latency:
         means["Latency"] = (report.latency.mean,)
@@ -91,7 +98,7 @@ def _cut(output: Output) -> Iterator[Seen]:
     report = output.report
     uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
     of_service = bool(report.uncorrected) and not report.latencies  # its run's own output stands elsewhere
-    if not output.missing or output.report.columns > 1 or uncounted or of_service:
+    if not output.missing or output.report.columns > 1 or uncounted or of_service or report.requests == 0:
         return  # rule SMP002 reports that a bare table of percentiles lacks the number of samples
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
     mean = words.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
@@ -138,13 +145,14 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     count, counted = figures.samples(output)
     if count is None:
         return
+    part, count = min(filter(itemgetter(1), output.report.parts), key=itemgetter(1), default=("", count))
     left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if MEDIAN < level < 1}
     enough = ENOUGH_BEYOND * (1 - JUST_MISSED)  # as there are beyond p99.99 of 99,989, just below a round number
     thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and count * (1 - level) <= enough}
     if not thin:
         return
     listed = words.listed(f"{few} beyond {words.level(level)}" for level, few in thin.items())
-    known = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
+    known = f"{part and f'row {part}: '}{'' if counted else 'about '}{words.several(count, 'sample')}"
     text = f"{known}, {listed}: that is an anecdote, not a percentile"
     evidence = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}

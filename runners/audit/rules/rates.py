@@ -15,6 +15,7 @@ IMPOSSIBLE_US = 1e9  # wrk2's calibration prints a number above it if there was 
 RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
 BURST = 10.0  # least p90 / p50; squared: least p99 / p50. Requests leave evenly: the server stalled for such a share
 BURST_US = 20_000.0
+MOST_FAILED = 0.01  # share of the requests; if more failed, percentiles may be those of failures
 DROPPED = "dropped_iterations: "
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
@@ -118,10 +119,11 @@ def _saturation(output: Output) -> Iterator[Seen]:
 
 @rule("RAT007")
 def _bursts(output: Output) -> Iterator[Seen]:
-    """Yield a finding for a run that achieved its rate if p90 is at least 10 times the p50, or p99 100 times."""
+    """Yield a finding if p90 is at least 10 times the p50, or p99 100 times, unless the rate was missed."""
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
+    paced &= figures.failed_share(output) <= MOST_FAILED
     whole = output.tool != WRK2 or (output.duration_s or math.inf) > figures.WRK2_WARM_UP_S  # else all is warm-up
     if not (base and paced and whole) or figures.fell_short(output) or figures.has_queue(output) or _began_with(output):
         return
@@ -133,8 +135,10 @@ def _bursts(output: Output) -> Iterator[Seen]:
         return
     text = (
         f"{words.level(level)} of {words.latency(value)} is {value / base:.0f} times the {known} of "
-        f"{words.latency(base)}: the server stalled in bursts, and percentiles are the share of the time in them"
+        f"{words.latency(base)}"
     )
+    if output.offered_rps and figures.achieved_rps(output) is not None:
+        text += ": the server stalled in bursts, and percentiles are the share of the time in them"
     yield Seen(output, text, {f"{known}_us": base, f"{words.level(level)}_us": value}, size=value / base)
 
 
@@ -187,25 +191,30 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": figures.achieved_rps(output)})
 
 
-@rule("RAT004")
-def _closed_loop(output: Output) -> Iterator[Seen]:
-    connections, largest, rate = output.connections, figures.largest_us(output), figures.achieved_rps(output)
-    if figures.is_open_loop(output) or not figures.has_latency(output):
-        return
-    known = rate or connections or output.report.requests or output.report.closed_loop
-    if not known:
-        return
-    several = f"{words.count(connections)} connections" if connections else "connections"
-    sender = "the connection" if connections == 1 else f"each of the {several}"
-    text = (
-        f"closed loop: {sender} sends its next request only after a response, so no latency under a given load can be "
-        "read from it"
-    )
-    evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
-    if largest and rate and connections:
-        unsent = max(0, round(rate / connections * largest / 1e6) - 1)
-        evidence["requests_not_sent_in_the_longest_wait"] = unsent
-    yield Seen(output, text, evidence)
+@rule("RAT004", of_group=True)
+def _closed_loop(group: Group) -> Iterator[Seen]:
+    of_run: set[str] = set()  # operations that one run measured, in one closed loop
+    for output in group:
+        connections, largest, rate = output.connections, figures.largest_us(output), figures.achieved_rps(output)
+        operation, known = output.report.operation, rate or connections or output.report.requests
+        known = known or output.report.closed_loop
+        if figures.is_open_loop(output) or not figures.has_latency(output) or not known:
+            continue
+        if operation and of_run and operation not in of_run:
+            of_run.add(operation)
+            continue
+        of_run = {operation} - {""}
+        several = f"{words.count(connections)} connections" if connections else "connections"
+        sender = "the connection" if connections == 1 else f"each of the {several}"
+        text = (
+            f"closed loop: {sender} sends its next request only after a response, so no latency under a given load can "
+            "be read from it"
+        )
+        evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
+        if largest and rate and connections:
+            unsent = max(0, round(rate / connections * largest / 1e6) - 1)
+            evidence["requests_not_sent_in_the_longest_wait"] = unsent
+        yield Seen(output, text, evidence)
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from runners import words
 from runners.audit import figures
 from runners.audit.rule import Group, Seen, Severity, rule
+from runners.readers.console_report import SocketErrors
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
@@ -16,16 +17,22 @@ APART = 0.1  # the sizes of two kinds of response must differ by this share, so 
 _KIND = re.compile(r"[a-z]+")
 
 
+def _portion(part: int, whole: int) -> str:
+    """Return a share in words: `2.66 %`, or `1 in 3 222` if it is small."""
+    share = min(1.0, part / whole)
+    return words.percent(share) if share >= figures.FEW_ERRORS else f"1 in {words.count(whole / part)}"
+
+
 @rule("ERR001")
 def _errors(output: Output) -> Iterator[Seen]:
-    errors, requests = output.report.non_2xx, output.report.requests
-    if not errors or not requests:
+    errors, requests = output.report.errors - output.report.failed_apart, output.report.requests
+    if errors <= 0 or not requests:
         return
     share = min(1.0, errors / requests)  # rule SUM003 reports more errors than requests
-    portion = words.percent(share) if share >= figures.FEW_ERRORS else f"1 in {words.count(requests / errors)}"
-    by_status = is_like_wrk(output.tool) or output.tool == "ab"
+    by_status, portion = is_like_wrk(output.tool) or output.tool == "ab", _portion(errors, requests)
     bad = f"responses ({portion}) are not 2xx or 3xx" if by_status else f"requests ({portion}) failed"
-    text = f"{words.count(errors)} of {words.count(requests)} {bad}, and stand in rate and latency like the others"
+    like_others = "" if facts(output.tool).failures == "unknown" else ", and stand in rate and latency like the others"
+    text = f"{words.count(errors)} of {words.count(requests)} {bad}{like_others}"
     evidence = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
     yield Seen(output, text, evidence, Severity.WARNING if share < figures.FEW_ERRORS else None, share)
 
@@ -33,12 +40,16 @@ def _errors(output: Output) -> Iterator[Seen]:
 @rule("ERR004")
 def _socket_errors(output: Output) -> Iterator[Seen]:
     """Yield a finding for socket errors. wrk counts time-outs in `response_complete` and `stats_record` of wrk.c."""
-    errors, requests = output.report.socket_errors, output.report.requests
-    if errors is None or not errors.total:
+    errors, requests = output.report.socket_errors or SocketErrors(), output.report.requests
+    if apart := output.report.failed_apart:
+        text = f"{words.several(apart, 'request')} failed, in neither rate nor latency"
+        severity = Severity.WARNING if apart < figures.FEW_ERRORS * (requests or 0) else None
+        yield Seen(output, text, {"failed": apart, "requests": requests}, severity, apart / (requests or 1))
+    if not errors.total:
         return
-    evidence = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}
-    text = f"socket errors: {words.listed(f'{words.count(count)} {name}' for name, count in evidence.items() if count)}"
-    numbers: dict[str, words.Value] = {**evidence}
+    counts = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}
+    text = f"socket errors: {words.listed(f'{words.count(count)} {name}' for name, count in counts.items() if count)}"
+    numbers: dict[str, words.Value] = {**counts}
     if errors.timeout and output.tool == WRK:
         late, of = errors.timeout, requests or errors.timeout
         limit_s = max(facts(WRK).timeout_s or 0.0, (figures.largest_us(output) or 0.0) / 1e6)
@@ -47,9 +58,9 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
         parts = 10.0 ** max(2, math.ceil(-math.log10(share)))  # as finely as the share needs: p92, p99.5
         known = math.ceil(parts * (1 - share) - 1e-9) * 100 / parts
         text += (
-            f"; {words.count(late)} of {words.count(of)} responses ({words.percent(share)}) took over "
+            f"; {words.count(late)} of {words.count(of)} responses ({_portion(late, of)}) took over "
             f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known:g} and above are at least "
-            f"{words.seconds(limit_s)}; the percentiles are of {words.count(of - late)} samples"
+            f"{words.seconds(limit_s)}"
         )
         numbers |= {"late": late, "share_late": round(share, 4), "samples": of - late, "known_below": known}
     elif errors.timeout and output.tool == WRK2:
@@ -57,7 +68,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
         waiting = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
         text += (
             f"; wrk2 counts a connection that waits at each check, {figures.CHECK_S:g} s apart: about {waiting} had no "
-            "response for that long, and no percentile holds their wait"
+            "response for that long; percentiles hold a response that came later, and no request that never had one"
         )
     yield Seen(output, text, numbers, size=errors.total / requests if requests else float(errors.total))
 
@@ -66,10 +77,9 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
 def _other_length(output: Output) -> Iterator[Seen]:
     odd, requests = output.report.odd_length, output.report.requests
     if odd and requests and odd > (output.report.non_2xx or 0):  # an error page has another length, too
-        share = words.percent(odd / requests)
         text = (
-            f"{words.count(odd)} of {words.count(requests)} responses ({share}) count as failed because their length "
-            "is not that of the first: ab tells no varying page from an error"
+            f"{words.count(odd)} of {words.count(requests)} responses ({_portion(odd, requests)}) count as failed "
+            "because their length is not that of the first: ab tells no varying page from an error"
         )
         yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=odd / requests)
 

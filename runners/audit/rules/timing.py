@@ -119,7 +119,7 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     upper = figures.at(output, 0.9) or figures.at(output, 0.95)
     if upper is not None and upper >= FAR_ABOVE * (middle_us or figures.TICK_US):
         return  # the tail is far above a tick: the timer does not matter
-    failed = output.report.errors > MOST_FAILED * (output.report.requests or math.inf)
+    failed = figures.failed_share(output) > MOST_FAILED
     whole = bool(rows) and not failed and all(value % figures.TICK_US == 0 for level, value in rows if level < 1)
     if output.tool == WRK2 and middle_us and timer_line(output) is None:
         text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {words.latency(middle_us)}"
