@@ -52,7 +52,7 @@ HTTP_BYTES = Part("HTTP's share of the allocated bytes in {}", ALLOC, HTTP, "the
 HANDLING_CPU = Part("handling's share of CPU time in {}", facts.CPU, (*HTTP, "storage"))
 PARSING_BYTES = Part("parsing's share of the allocated bytes in {}", ALLOC, ("HTTP parsing",))
 STORE_WAITS = Part(
-    "the share of requests in the store, of the waits for locks in {},", LOCK, ("storage",), "that of the pool",
+    "of the time waited for locks in {}, requests in the store take", LOCK, ("storage",), "those in the pool",
     ("hand-over",), than_half=False,
 )  # fmt: skip
 
