@@ -187,7 +187,8 @@ class Summary:
         requests, elapsed_s = (interval[name] + (figures[name] or 0) for name in ("requests", "elapsed_s"))
         total_us = interval["mean"] * interval["requests"] + figures["mean"] * figures["requests"]
         figures |= {"requests": requests, "elapsed_s": elapsed_s or None, "mean": total_us / requests}
-        figures |= {"max": max(figures["max"], interval["max"]), "non_2xx": figures["non_2xx"] + interval["non_2xx"]}
+        figures["max"] = max(figures.get("max") or 0.0, interval["max"])
+        figures["non_2xx"] += interval["non_2xx"]
         figures["rate_rps"] = requests / elapsed_s if elapsed_s else None
 
     def locust(self, match: re.Match[str]) -> None:

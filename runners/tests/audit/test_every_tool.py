@@ -266,6 +266,7 @@ def test_an_interval_after_the_last_total_of_jmeter_counts() -> None:
     report = output.report
     assert (report.requests, report.non_2xx, report.elapsed_s, report.requests_per_s) == (8_000, 133, 100, 80)
     assert (report.max_us, report.latency and report.latency.mean) == (61_004_000, 2_225_000)
+    assert outputs(f"{JMETER.format('=', 7_000, '01', 10, 100.0, 1_900, -5, 116)}{last}")[0].report.max_us == 60_007_000
     next_run = JMETER.format("=", 1_000, "00", 30, 33.3, 4_500, 60_007, 17)
     assert [output.report.requests for output in outputs(f"{total}{last}{next_run}")] == [7_000, 1_000]
 
