@@ -138,7 +138,7 @@ def engine_name(engine: str) -> str:
 
 
 def title(step: Step) -> str:
-    """Return the title of a step for readers, such as RocksDB PUT."""
+    """Return the title of a step as reports show it, for example RocksDB PUT."""
     return f"{step.record.loop.stage_title or engine_name(step.subject)} {step.workload.upper()}".strip()
 
 

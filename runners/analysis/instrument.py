@@ -236,7 +236,7 @@ def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
 
 
 def floor_before(steps: Iterable[Step]) -> Step | None:
-    """Return the last sentinel, the fixed small load at the start of a run; None if it is missing or not valid."""
+    """Return the sentinel (a fixed small load) that ran last among `steps`; None without a valid one."""
     return facts.only(_good(steps, SENTINEL))
 
 
@@ -247,7 +247,7 @@ def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
 
 
 def taken_at(floor: Step, load: Step) -> bool:
-    """Return whether a floor has the rate and the connections of a load; False if the load is a closed loop."""
+    """Return whether `floor`, a load on a server that does nothing, has the rate and the connections of `load`."""
     rate_rps = facts.offered_rps(load)
     near = words.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)

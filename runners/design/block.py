@@ -259,7 +259,7 @@ class Interleaved:
 
     @property
     def reference(self) -> Setting | None:
-        """The server that does nothing; None in a comparison by slices of time, or if it is one of the treatments."""
+        """The server that does nothing, as a reference; None in slices of time, or if it is one of the treatments."""
         known = self.slice_s > 0 or REFERENCE_TARGET.name in (treatment.name for treatment in self.treatments)
         return None if known else REFERENCE_TARGET
 

@@ -169,7 +169,7 @@ _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
 
 
 def read_until(text: str) -> tuple[str, float] | None:
-    """Return (quantity, relative change that matters) from a text like `p50+-2%`, which says when a comparison ends.
+    """Return (quantity, relative margin) of a text such as `p50+-2%`, which says when a comparison may end.
 
     None for an empty text. Raises PlanError if the text can't be read.
     """

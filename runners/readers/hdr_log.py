@@ -135,7 +135,7 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` data frame: counts by second and response time (no response: time waited)."""
+        """Return the `histograms` data frame: requests by second and response time (without a response: wait)."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")

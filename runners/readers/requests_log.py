@@ -54,7 +54,7 @@ def read_requests_log(path: Path) -> RequestsLog:
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the log's last description (JSON), and the rows of all whole blocks of requests."""
+    """Return the last JSON header in a log, and the requests of all its complete blocks; a cut block is left out."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -118,7 +118,7 @@ class Picture(Figure):
         return self
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw the figure. The first pass of saving only computes the layout; the second pass draws the figure."""
+        """Draw the figure. Matplotlib calls this twice to save it: first only for the layout, then to draw."""
         engine = self.get_layout_engine()
         if self.canvas.is_saving() and isinstance(engine, ConstrainedLayoutEngine):
             engine.execute(self)

@@ -1,4 +1,4 @@
-"""The conclusion of a run: its questions answered from its results, and its checks."""
+"""The conclusion of a run: the answers to its questions, and the outcomes of its checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

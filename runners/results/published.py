@@ -42,7 +42,7 @@ def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
 
 
 def taken_at_rps(output: Output) -> float | None:
-    """Return the rate at which an output was measured: as its folder's index says, else as offered; None if unknown."""
+    """Return the rate of the run that printed `output`, by its folder's index or else as offered; None if unknown."""
     return output.entry.ran_at_rps or output.offered_rps
 
 

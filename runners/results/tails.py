@@ -85,9 +85,9 @@ def explains(share: Share) -> Verdict:
 
 
 def puts_before_a_merge(puts: float, flushes: int) -> float:
-    """Return a lower bound of the number of PUTs that an empty RocksDB store takes before its first merge.
+    """Return a lower bound of the number of PUTs before the first compaction of a RocksDB store that starts empty.
 
-    If n PUTs caused k flushes, a memtable holds more than n / (k + 1) PUTs, however full it was before the first PUT.
+    A compaction needs TABLES_TO_MERGE full memtables. If n PUTs caused k flushes, one takes over n / (k + 1) PUTs.
     """
     return TABLES_TO_MERGE * puts / (flushes + 1)
 
