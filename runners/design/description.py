@@ -1,6 +1,7 @@
 """The form of `target.yaml` as typed records, and checks for keys that contradict one another."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -25,6 +26,7 @@ MOST_BODY_CHARACTERS = 65_536
 Category = Literal[
     "handler", "storage", "cache", "log", "hand-over", "HTTP parsing", "response", "socket read", "socket write", "poll"
 ]
+StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"]
 Name = Annotated[str, Meta(pattern=NAME)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 UrlPath = Annotated[str, Meta(pattern="^/[^\\s]*$")]
@@ -40,59 +42,50 @@ class FromEnvironment(Struct, frozen=True):
 
 Values = dict[str, str | FromEnvironment]
 
+#: What every key means, by record and key: in errors, in the JSON schema, and in the manual.
+_MEANINGS = tomllib.loads(Path(__file__).with_name("target_keys.toml").read_text(encoding="utf-8"))
+
+
+def _about(record: str, key: str, **limits: Any) -> Meta:
+    return Meta(description=_MEANINGS[record][key], **limits)
+
 
 class Ready(Struct, frozen=True):
     """The sign that a server is ready: exactly one of `port`, `url` and `line`."""
 
-    port: Annotated[Port | None, Meta(description="ready when this port accepts a connection")] = None
-    url: Annotated[UrlPath | None, Meta(description="ready when a GET of this path gives `status`")] = None
-    status: Annotated[int, Meta(ge=100, le=599, description="status that `url` must give")] = 200
-    line: Annotated[NonEmpty | None, Meta(description="ready when a line of output contains this")] = None
-    timeout_s: Annotated[float, Meta(gt=0, le=3600, description="seconds until the start has failed")] = 60.0
+    port: Annotated[Port | None, _about("ready", "port")] = None
+    url: Annotated[UrlPath | None, _about("ready", "url")] = None
+    status: Annotated[int, _about("ready", "status", ge=100, le=599)] = 200
+    line: Annotated[NonEmpty | None, _about("ready", "line")] = None
+    timeout_s: Annotated[float, _about("ready", "timeout_s", gt=0, le=3600)] = 60.0
 
 
 class Fill(Struct, frozen=True):
     """The data that a server holds before it is measured: written either by a workload's requests or by a command."""
 
-    workload: Annotated[Name | None, Meta(description="whose requests are sent, each key once")] = None
-    keys: Annotated[
-        int,
-        Meta(ge=0, le=2**31 - 1, description="{key} and {counter} go from 1 to this; of a script: so many requests"),
-    ] = 0
-    command: Annotated[
-        tuple[NonEmpty, ...],
-        Meta(description="program and arguments, run in `directory` after each start, with the server's environment"),
-    ] = ()
-    timeout_s: Annotated[float, Meta(gt=0, le=86_400, description="seconds until the command has failed")] = 600.0
+    workload: Annotated[Name | None, _about("fill", "workload")] = None
+    keys: Annotated[int, _about("fill", "keys", ge=0, le=2**31 - 1)] = 0
+    command: Annotated[tuple[NonEmpty, ...], _about("fill", "command")] = ()
+    timeout_s: Annotated[float, _about("fill", "timeout_s", gt=0, le=86_400)] = 600.0
 
 
 BodyBytes = Annotated[int, Meta(ge=0, le=64 << 20)]
+SeveralBytes = Annotated[tuple[BodyBytes, ...], Meta(min_length=1)]
+Body = Annotated[str, Meta(max_length=MOST_BODY_CHARACTERS)]
 
 
 class TargetWorkload(Struct, frozen=True):
     """The requests of a load: either a method, a path template and a body or its size; or a Lua script for wrk."""
 
-    method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$", description="in capitals: GET")] = "GET"
-    path: Annotated[
-        UrlPath | None,
-        Meta(description="begins with /, without blanks; {key}: random 1..keys; {counter}: 1, 2, 3 … a thread"),
-    ] = None
-    keys: Annotated[int, Meta(ge=0, le=2**31 - 1, description="how many keys {key} is drawn from")] = 0
-    body_bytes: Annotated[
-        BodyBytes | Annotated[tuple[BodyBytes, ...], Meta(min_length=1)],
-        Meta(description="size of each request's body: 120; of several, [100, 1000], one is drawn for each request"),
-    ] = 0
-    body: Annotated[
-        Annotated[str, Meta(max_length=MOST_BODY_CHARACTERS)] | None,
-        Meta(description="the body itself, a text; {key} and {counter} as in the path. A longer one: body_file"),
-    ] = None
-    json: Annotated[
-        dict[str, Any] | list[Any] | None,
-        Meta(description="the body as YAML, sent as JSON with its Content-Type; {key} and {counter} as in the path"),
-    ] = None
-    body_file: Annotated[str | None, Meta(description="a file, relative to this one, that is sent as it is")] = None
-    script: Annotated[str | None, Meta(description="a Lua script, relative to this file, in place of a path")] = None
-    arguments: Annotated[tuple[str, ...], Meta(description="arguments of the script")] = ()
+    method: Annotated[str, _about("workload", "method", pattern="^[A-Z]{1,20}$")] = "GET"
+    path: Annotated[UrlPath | None, _about("workload", "path")] = None
+    keys: Annotated[int, _about("workload", "keys", ge=0, le=2**31 - 1)] = 0
+    body_bytes: Annotated[BodyBytes | SeveralBytes, _about("workload", "body_bytes")] = 0
+    body: Annotated[Body | None, _about("workload", "body")] = None
+    json: Annotated[dict[str, Any] | list[Any] | None, _about("workload", "json")] = None
+    body_file: Annotated[str | None, _about("workload", "body_file")] = None
+    script: Annotated[str | None, _about("workload", "script")] = None
+    arguments: Annotated[tuple[str, ...], _about("workload", "arguments")] = ()
 
     @property
     def body_text(self) -> str | None:
@@ -103,59 +96,23 @@ class TargetWorkload(Struct, frozen=True):
 class Target(Struct, frozen=True):
     """A server under test: a command that the lab runs, or the URL of a server that runs already."""
 
-    name: Annotated[Name, Meta(description="what reports call it: 40 small letters, digits, '.', '_' and '-' at most")]
-    url: Annotated[
-        str, Meta(pattern="^https?://", description="where it responds: http://127.0.0.1:8080; {port} for a free one")
-    ]
-    workloads: Annotated[
-        dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name: {get: {path: /}}")
-    ]
-    command: Annotated[
-        tuple[NonEmpty, ...] | None,
-        Meta(
-            description='program and arguments, as [python3, server.py, "8080"]; never a shell line. '
-            "Absent: the server runs already"
-        ),
-    ] = None
-    build: Annotated[
-        tuple[NonEmpty, ...],
-        Meta(description="what builds it in `directory`, once a run: program and arguments, as [go, build, .]"),
-    ] = ()
-    directory: Annotated[str, Meta(description="working directory: a folder, relative to this file")] = "."
-    environment: Annotated[
-        Values, Meta(description='variables of the server: {NAME: "value"}; {from: VARIABLE} for a secret')
-    ] = msgspec.field(default_factory=dict)
-    ready: Annotated[
-        Ready | None,
-        Meta(description="how it is seen to be ready: {port: 8080}, {url: /health}, {line: up}; absent: its port"),
-    ] = None
-    stop_signal: Annotated[
-        Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"],
-        Meta(description="signal that ends it cleanly: SIGTERM, SIGINT, SIGQUIT or SIGHUP"),
-    ] = "SIGTERM"
-    cpus: Annotated[
-        tuple[Annotated[int, Meta(ge=0)], ...],
-        Meta(description="cores it is bound to: [0]; absent: as the lab's servers"),
-    ] = ()
-    data: Annotated[str | None, Meta(description="folder that is emptied before each start, below `directory`")] = None
-    fill: Annotated[
-        Fill | None,
-        Meta(
-            description="what each start holds before it is measured: {workload: put, keys: 1000}, {command: [./load]}"
-        ),
-    ] = None
-    pprof: Annotated[
-        UrlPath | None, Meta(description="path of a Go server's own CPU profile, such as /debug/pprof/profile")
-    ] = None
-    headers: Annotated[
-        Values, Meta(description='headers of each request; of a secret {from: VARIABLE, prefix: "Bearer "}')
-    ] = msgspec.field(default_factory=dict)
+    name: Annotated[Name, _about("target", "name")]
+    url: Annotated[str, _about("target", "url", pattern="^https?://")]
+    workloads: Annotated[dict[Name, TargetWorkload], _about("target", "workloads", min_length=1)]
+    command: Annotated[tuple[NonEmpty, ...] | None, _about("target", "command")] = None
+    build: Annotated[tuple[NonEmpty, ...], _about("target", "build")] = ()
+    directory: Annotated[str, _about("target", "directory")] = "."
+    environment: Annotated[Values, _about("target", "environment")] = msgspec.field(default_factory=dict)
+    ready: Annotated[Ready | None, _about("target", "ready")] = None
+    stop_signal: Annotated[StopSignal, _about("target", "stop_signal")] = "SIGTERM"
+    cpus: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], _about("target", "cpus")] = ()
+    data: Annotated[str | None, _about("target", "data")] = None
+    fill: Annotated[Fill | None, _about("target", "fill")] = None
+    pprof: Annotated[UrlPath | None, _about("target", "pprof")] = None
+    headers: Annotated[Values, _about("target", "headers")] = msgspec.field(default_factory=dict)
     categories: Annotated[
         dict[Category, tuple[NonEmpty, ...]],
-        Meta(
-            description="patterns of a profile's frames, {storage: [^sqlite]}, by one of "
-            + ", ".join(get_args(Category))
-        ),
+        Meta(description=_MEANINGS["target"]["categories"] + ", ".join(get_args(Category))),
     ] = msgspec.field(default_factory=dict)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from runners import ROOT
 from runners.cli import lab
 from runners.design.block import FixedRate
 from runners.design.description import FORM
@@ -208,6 +210,8 @@ def test_the_schema_knows_every_key_and_is_printed() -> None:
     assert target["additionalProperties"] is False
     assert {"name", "command", "ready", "workloads", "headers"} <= set(target["properties"])
     assert set(target["required"]) == {"name", "url", "workloads"}
+    meanings = tomllib.loads((ROOT / "runners" / "design" / "target_keys.toml").read_text(encoding="utf-8"))
+    assert all(json.dumps(text)[1:-1] in printed.output for record in meanings.values() for text in record.values())
 
 
 BOTH = LEAST.replace("get: {method: GET, path: /x}", "list: {path: /x}\n  put: {method: PUT, path: /x}")
