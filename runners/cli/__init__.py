@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import sys
+import tomllib
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
 
 LOG_BYTES = 1_000_000
 _MEASURE = "Measure"
-PANELS = {
-    _MEASURE: ("load", "knee", "profile", "compare", "run"),
-    "Look at runs": ("runs", "report", "history", "export", "questions", "keep"),
-    "Audit": ("audit",),
-    "Many runs": ("campaign", "dataset", "prune"),
-    "Set up": ("init", "doctor", "build", "experiments", "schema"),
-}
+#: The commands' names and examples, by the headings of the help.
+PANELS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
+)
 
 
 class Command(click.Command):
@@ -61,9 +59,10 @@ def lab() -> None:
     """Load-test reports that can be run again."""
 
 
-def command(*examples: str) -> Callable[[Callable[..., object]], click.Command]:
-    """Return a decorator that declares a command of `lab`, whose help begins with `examples`."""
-    return lab.command(cls=Command, examples=examples)
+def command(function: Callable[..., object]) -> click.Command:
+    """Declare a function as the command of `lab` with its name, whose help begins with the examples in PANELS."""
+    (examples,) = (panel[function.__name__] for panel in PANELS.values() if function.__name__ in panel)
+    return lab.command(cls=Command, examples=examples)(function)
 
 
 def write_file(option: str, path: Path, content: str | bytes) -> None:

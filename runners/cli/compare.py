@@ -18,13 +18,7 @@ if TYPE_CHECKING:
     from runners.storage.run_folder import RunFolder
 
 
-@command(
-    "lab compare before.txt after.txt",
-    "lab compare a.yaml b.yaml --minutes 5",
-    'lab compare target.yaml --baseline main --fail-on "p99>+10%" --fail-on "cpu>+3%"',
-    "lab compare --engine lsm --engine rocksdb --workload get",
-    "lab compare data/runs/01-20260101T000000Z-quick-0a1b data/runs/01-20260102T000000Z-quick-0a1b",
-)
+@command
 @click.argument("runs", nargs=-1, metavar="[RUNS|FILES|SERVERS]...", type=options.COMPARED)
 @click.option("--target", "targets", type=options.TARGET, multiple=True, help="A server, as the arguments name it.")
 @click.option("--engine", "engines", multiple=True, help="Twice: the two engines.")

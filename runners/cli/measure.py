@@ -71,11 +71,7 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     return called
 
 
-@command(
-    "lab run 01 --size smoke",
-    "lab run 04 -p engines=lsm -p rate_rps=8000",
-    "lab run 01 --resume data/runs/01-20260101T000000Z-smoke-0a1b",
-)
+@command
 @click.argument("experiment", shell_complete=lambda *_: _numbers())
 @options.SIZE
 @options.RESUME
@@ -95,13 +91,7 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
     print_report(run_notebook(plan_of(experiment), given, resume), as_json)
 
 
-@command(
-    "lab load http://127.0.0.1:8080/items --size smoke --json",
-    "lab load target.yaml --rate 2000 --duration 10",
-    'lab load target.yaml --rate 2000 --fail-on "p99<=10ms" --fail-on "errors<=0.1%"',
-    "lab load target.yaml --rate 2000 --generators 2",
-    "lab load target.yaml --hosts 10.0.0.1,10.0.0.2 --listen host --tls ca.pem cert.pem key.pem",
-)
+@command
 @_on_a_target
 @_WORKLOAD
 @_RATE
@@ -172,7 +162,7 @@ def _load(
     sys.exit(Exit.PROBLEM if shortfalls and code != Exit.LIMIT else code)
 
 
-@command("lab profile target.yaml", "lab profile target.yaml --rate 2000 --duration 20 --json")
+@command
 @_on_a_target
 @_WORKLOAD
 @_RATE
@@ -191,11 +181,7 @@ def profile(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **n
     _load({"profile": "cpu", **options.given_parameters(parameters, named)}, resume, as_json)
 
 
-@command(
-    'lab knee http://127.0.0.1:8080/items --objective "p99<=10ms"',
-    "lab knee target.yaml --workload get",
-    "lab knee --engine lsm --minutes 5",
-)
+@command
 @_on_a_target
 @options.JSON
 @click.option("--engine", "setting", help="One of the lab's own: an engine, or engine=lsm,--flag=value,-XX:flag.")
@@ -226,11 +212,7 @@ def knee(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **name
         echo("\n".join([*map(title, work.searches(read_run(folder))), f"report: {folder.report_html}"]))
 
 
-@command(
-    "lab campaign campaign.yaml --dry-run",
-    "lab campaign campaign.yaml",
-    "lab campaign campaign.yaml --scheduler tls://10.0.0.1:8786 --tls ca.pem cert.pem key.pem",
-)
+@command
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show the plan with its order and its length, and measure nothing.")
 @options.JSON

@@ -17,7 +17,7 @@ from runners.cli.options import FILE, JSON
 from runners.errors import Exit, LabError
 
 
-@command("lab doctor", "lab doctor --json")
+@command
 @JSON
 def doctor(as_json: bool) -> None:
     """Show which tools are here, and which are missing.
@@ -33,7 +33,7 @@ def doctor(as_json: bool) -> None:
         sys.exit(Exit.PROBLEM)
 
 
-@command("lab build", "lab build --force", "lab build wrk2", "lab build wrk2 --source wrk2")
+@command
 @click.argument("tool", required=False, type=click.Choice(["wrk2"]))
 @click.option(
     "--source", metavar="DIR|URL", help="Where wrk2 is copied from: a clone, a folder, or the URL of a clone."
@@ -58,7 +58,7 @@ def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> N
     print_result(as_json, versions, "\n".join(f"{name:16} {version}" for name, version in versions.items()))
 
 
-@command("lab experiments --titles", "lab experiments --json")
+@command
 @click.option("--titles", is_flag=True, help="Their titles too.")
 @JSON
 def experiments(titles: bool, as_json: bool) -> None:
@@ -70,7 +70,7 @@ def experiments(titles: bool, as_json: bool) -> None:
     print_result(as_json, [{field: getattr(plan, field) for field in fields} for plan in plans], lines)
 
 
-@command("lab questions", "lab questions --json")
+@command
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with quantity, margin, width and design.")
 def questions(as_json: bool) -> None:
     """List the reports' questions, each with its answer."""
@@ -89,7 +89,7 @@ def questions(as_json: bool) -> None:
     echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered / len(rows):.0%})")
 
 
-@command("lab init", 'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x')
+@command
 @click.option("--output", type=FILE, default=Path("target.yaml"), show_default=True)
 @click.option("--name", help="What reports call the server; the folder's name unless given.")
 @click.option("--command", help="Command that starts your server; empty: it runs already.")
@@ -140,7 +140,7 @@ def at_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-@command("lab schema target", "lab schema campaign > campaign.schema.json")
+@command
 @click.argument("what", type=click.Choice(["target", "campaign"]))
 @click.option("--json", is_flag=True, expose_value=False, help="As always: a schema is JSON.")
 def schema(what: str) -> None:

@@ -23,7 +23,7 @@ _AS_FORMAT = click.option("--json", "form", flag_value="json", help="The same as
 _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 
 
-@command("lab report 01-20260101T000000Z-smoke-0a1b")
+@command
 @_RUN
 @JSON
 def report(folder: RunFolder, as_json: bool) -> None:
@@ -37,7 +37,7 @@ def report(folder: RunFolder, as_json: bool) -> None:
     print_report(folder, as_json)
 
 
-@command("lab keep 01-20260101T000000Z-quick-0a1b")
+@command
 @_RUN
 @JSON
 def keep(folder: RunFolder, as_json: bool) -> None:
@@ -58,10 +58,7 @@ def keep(folder: RunFolder, as_json: bool) -> None:
     print_result(as_json, {"kept": str(kept.path), "readme_changed": changed}, text)
 
 
-@command(
-    "lab export 01-20260101T000000Z-quick-0a1b --format speedscope --output profile.speedscope.json",
-    "lab export 01-20260101T000000Z-quick-0a1b --format pprof --event alloc --output profile.pb.gz",
-)
+@command
 @_RUN
 @click.option("--format", "form", type=click.Choice(("speedscope", "pprof")), required=True)
 @click.option("--output", type=FILE, required=True, help="The file to write.")
@@ -77,12 +74,7 @@ def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool
     print_result(as_json, document, f"{name}, {event}: written to {output}")
 
 
-@command(
-    "lab audit report.md",
-    "lab audit docs --format json --output audit.json",
-    "lab audit --tools",
-    "lab audit --explain TIM001",
-)
+@command
 @click.argument("paths", nargs=-1, type=FILE_OR_RUN)
 @click.option("--format", "form", type=click.Choice(("text", "json", "github")), default="text", show_default=True)
 @_AS_FORMAT
@@ -146,7 +138,7 @@ def audit(
         sys.exit(Exit.UNDECIDED)
 
 
-@command("lab runs", "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv")
+@command
 @_ROOTS
 @click.option("--sql", help="A query over all runs, e.g. 'FROM runs'; an error names the views.")
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
@@ -191,11 +183,7 @@ def _print_rows(rows: DataFrame, form: str, none: str = "no rows") -> None:
         echo(rows.to_string(index=False) if len(rows) else none)
 
 
-@command(
-    "lab dataset data/dataset",
-    "lab dataset data/dataset data/runs",
-    'lab dataset data/dataset --sql "SELECT subject, metric, median(value) FROM measurements GROUP BY ALL"',
-)
+@command
 @click.argument("folder", type=click.Path(path_type=Path))
 @_ROOTS
 @click.option("--sql", help="Ask the data set that is there, in place of writing it; its view is `measurements`.")
@@ -222,7 +210,7 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
     print_result(as_json, document, f"{folder}: {figures:,} figures of {run_count:,} runs")
 
 
-@command("lab prune --older-than 30 --keep 5", "lab prune --incomplete --yes")
+@command
 @click.argument("root", required=False, type=FOLDER)
 @click.option("--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Runs that began before.")
 @click.option("--keep", type=click.IntRange(min=0), help="Runs with so many later complete ones of their parameters.")
@@ -251,7 +239,7 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
     print_result(as_json, document, text)
 
 
-@command("lab history", "lab history data/runs --within 10 --json")
+@command
 @_ROOTS
 @click.option(
     "--within", type=click.IntRange(min=1), default=5, show_default=True,
