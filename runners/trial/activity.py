@@ -16,6 +16,7 @@ import re
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -238,20 +239,20 @@ class Activity:
     def busiest(self) -> tuple[OtherProcess, ...]:
         """Return the processes outside of the load with the most CPU time since the sampling began, at most three."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
-        used = sorted(self._others_ns().items(), key=lambda item: -item[1])[:MOST_OTHERS]
+        used = self._others_ns().most_common(MOST_OTHERS)
         busiest = (OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used)
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
-    def _others_ns(self) -> dict[str, int]:
+    def _others_ns(self) -> Counter[str]:
         """Return {name: CPU time (ns) since sampling began} for processes outside of the load; ended ones count too."""
-        used: dict[str, int] = {}
+        used = Counter[str]()
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
                 other.last_ns = used_ns
             grown_ns = other.last_ns - other.first_ns
             if grown_ns >= LEAST_OTHER_NS:
                 other.name = other.name or _name(pid)
-                used[other.name] = used.get(other.name, 0) + grown_ns
+                used[other.name] += grown_ns
         return used
 
     def _new_threads(self, pid: int) -> set[str]:
@@ -262,16 +263,15 @@ class Activity:
         return set()
 
     def _sample(self, out: TextIO) -> None:
-        ran: dict[str, int] = {}
-        waited: dict[str, int] = {}
+        ran, waited = Counter[str](), Counter[str]()
         begin_us = time.time_ns() // 1000
         for thread, part in self._roles.items():
             if (text := self._text_of(f"{thread}/schedstat")) is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)
             run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps its times, so that sums never fall
-            ran[part] = ran.get(part, 0) + run
-            waited[part] = waited.get(part, 0) + wait
+            ran[part] += run
+            waited[part] += wait
         end_us = time.time_ns() // 1000
         ran.pop(SENDING, None)  # "generator_s" holds the generator's CPU time, from its start
         line = (self._text_of("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]

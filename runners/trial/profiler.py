@@ -24,7 +24,7 @@ from pathlib import Path
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
 from runners.storage.schema import ProfileRecord
-from runners.storage.step_folder import StepFolder
+from runners.storage.step_folder import StepFolder, replace_file
 from runners.toolchain.tools import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
@@ -89,9 +89,7 @@ class Profiler:
         if not library.exists():
             folder = "linux-arm64" if platform.machine() in ("aarch64", "arm64") else "linux-x64"
             with zipfile.ZipFile(self.jars / "async-profiler.jar") as jar:
-                temporary = library.with_suffix(".new")
-                temporary.write_bytes(jar.read(f"{folder}/{library.name}"))
-                temporary.replace(library)
+                replace_file(library, jar.read(f"{folder}/{library.name}"))
         # jcmd splits its argument at commas unless it is in quotes of its own
         return _jcmd(self.jdk, self.pid, "JVMTI.agent_load", str(library), f'"{options}"')
 
