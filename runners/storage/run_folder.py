@@ -1,7 +1,4 @@
-"""The run folder: the names of its files, its manifest, its steps (step_folder.py) and its data frames.
-
-The name of a step's folder ends in ``.partial`` until the step is complete.
-"""
+"""The run folder: the names of its files, its manifest, its steps (step_folder.py) and its data frames."""
 
 import contextlib
 import json
@@ -21,7 +18,7 @@ from runners import ROOT
 from runners.errors import PlanError
 from runners.storage.archive import Archive
 from runners.storage.schema import StepRecord, write_record
-from runners.storage.step_folder import PARTIAL, Inside, StepFolder, StoreError, write_json
+from runners.storage.step_folder import PARTIAL, Inside, StepFolder, StoreError, read_json, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,12 +114,7 @@ class RunFolder:
 
     def manifest(self) -> dict[str, Any]:
         """Return manifest.json as a dict. Raises StoreError if the file can't be read."""
-        try:
-            value: dict[str, Any] = json.loads(self.manifest_path.read_text(encoding="utf-8"))
-            return value
-        except (OSError, ValueError) as error:
-            remedy = "the run can't be used; make it again"
-            raise StoreError(str(self.manifest_path), f"can't be read ({error})", remedy) from error
+        return read_json(self.manifest_path, "the run can't be used; make it again")
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         write_json(self.manifest_path, manifest)

@@ -40,6 +40,15 @@ def write_json(path: Path, value: object) -> None:
     replace_file(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """Return the JSON object in a file. Raises StoreError, with the advice `remedy`, if the file can't be read."""
+    try:
+        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return value
+    except (OSError, ValueError) as error:
+        raise StoreError(str(path), f"can't be read ({error})", remedy) from error
+
+
 class Inside:
     """A descriptor: the path of file `name` in the folder that attribute `of` has; `content` describes the file."""
 
@@ -95,11 +104,7 @@ class StepFolder:
 
     def read_meta(self) -> dict[str, Any]:
         """Return step.json as a dict. Raises StoreError if the file is missing or not JSON."""
-        try:
-            value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
-            return value
-        except (OSError, ValueError) as error:
-            raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
+        return read_json(self.meta, "run the step again")
 
     def write_frames(self, frames: Mapping[str, "pd.DataFrame"]) -> None:
         """Store each data frame that has rows as a Parquet file; the file `empty` lists the names of the others."""
