@@ -9,7 +9,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from runners.lab import Lab, circumstances
 from runners.readers.history import machine_class
 from runners.storage.run_folder import RunFolder, StoreError
 from runners.storage.schema import read_record
+from runners.storage.step_folder import replace_file
 from runners.targets.external import content_hash
 from runners.toolchain.build import Workshop, prepare, present_loadgen_sources, source_hash, truepace_tool
 from runners.toolchain.tools import CHECKOUT, SERVER_JAVA, TRUEPACE, find_wrk, find_wrk2, require_jdk
@@ -96,6 +97,7 @@ class LocalRunner:
 
     def _measured(self, job: Job, folder: Path, begun_s: float) -> JobOutcome:
         run, resume = self._opened(job, folder)
+        # trials of an earlier attempt: `loaded_s` leaves out their time
         kept = {(step.name, read_record(step).started_unix_us) for step in run.steps()}
         try:
             lab = self._begun(job, run, resume)
@@ -109,10 +111,13 @@ class LocalRunner:
             try:
                 for block in lab.blocks:
                     lab.run(block)
-                took_s = time.monotonic() - begun_s
+                took_s, records = time.monotonic() - begun_s, [read_record(step) for step in run.steps()]
+                own = (record for record in records if (record.name, record.started_unix_us) not in kept)
+                loaded_us = sum(max(0, record.ended_unix_us - record.started_unix_us) for record in own)
                 outcome = JobOutcome(
-                    address=job.address, status="complete", **_outcome_fields(run, kept), took_s=took_s,
-                    host=socket.gethostname(),
+                    address=job.address, status="complete", took_s=took_s, loaded_s=loaded_us / 1e6,
+                    trials=len(records), invalid=sum(not record.valid for record in records),
+                    sentinel_us=(run.manifest().get("sentinel") or {}).get("p50_us"), host=socket.gethostname(),
                 )  # fmt: skip
                 fields = msgspec.to_builtins(outcome)
                 if job.report:
@@ -163,29 +168,11 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
         yield
 
 
-def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return the fields of JobOutcome that describe a run's trials.
-
-    `kept` has the trials of an earlier attempt, as (name, start in Unix us); `loaded_s` omits the time of these trials.
-    """
-    records = [read_record(step) for step in run.steps()]
-    own = (record for record in records if (record.name, record.started_unix_us) not in kept)
-    loaded_us = sum(max(0, record.ended_unix_us - record.started_unix_us) for record in own)
-    return {
-        "trials": len(records),
-        "invalid": sum(not record.valid for record in records),
-        "loaded_s": loaded_us / 1e6,
-        "sentinel_us": (run.manifest().get("sentinel") or {}).get("p50_us"),
-    }
-
-
 def main(home: Path) -> None:
     """Measure the job in `home`/JOB_FILE for a lab on another host; write the job's outcome to `home`/OUTCOME_FILE."""
     job = msgspec.json.decode((home / JOB_FILE).read_bytes(), type=Job)
     outcome = LocalRunner(sink(notebook=False), print).run(job, home / job.folder)
-    partial = home / f"{OUTCOME_FILE}.partial"
-    partial.write_bytes(msgspec.json.encode(outcome))
-    partial.replace(home / OUTCOME_FILE)
+    replace_file(home / OUTCOME_FILE, msgspec.json.encode(outcome))
 
 
 if __name__ == "__main__":
