@@ -19,6 +19,7 @@ from runners.analysis.counts import offered_rps as offered_rps
 from runners.analysis.counts import per_second as per_second
 from runners.analysis.counts import server_cores as server_cores
 from runners.analysis.intervals import Bounded
+from runners.analysis.tables import TABLES
 from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level, only_late
 from runners.analysis.validity import fell_short as fell_short
 from runners.analysis.validity import why_not as why_not
@@ -29,20 +30,7 @@ from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
 #: The names that reports give to all engines and to some settings of an engine.
-ENGINE_NAMES = {name: label for name, (label, _) in ENGINES.items()} | {
-    "rocksdb-tuned": "RocksDB tuned",
-    "lsm-as-published": "LSM as published",
-    "lsm-all-on": "LSM with all on",
-    "lsm-cold": "LSM cold", "lsm-author": "author's LSM", "lsm-author-cold": "author's LSM cold",
-    "lsm-compaction": "author's LSM + compaction", "lsm-cache": "LSM with cache", "new-response": "new response object",
-    "selector-one": "one selector", "blocking-one": "one selector + pool", "virtual": "virtual threads",
-    "selector": "selector per core", "blocking-many": "selector per core + pool",
-    "queue-array-16": "16-place queue", "queue-array-1024": "1024-place queue",
-    "queue-lifo-1024": "newest-first queue", "queue-linked-1024": "linked queue",
-    "all-old": "old cluster", "all-new": "new cluster", "one-node": "one node", "fewer-threads": "smaller pool",
-    "blocking-2of3": "waiting client (2 of 3)", "async-2of3": "async client (2 of 3)",
-    "blocking-3of3": "waiting client (3 of 3)", "async-3of3": "async client (3 of 3)",
-}  # fmt: skip
+ENGINE_NAMES: dict[str, str] = {name: label for name, (label, _) in ENGINES.items()} | TABLES["names"]
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")

@@ -81,10 +81,7 @@ def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
 
 
 def floors(steps: Iterable[Step]) -> list[Floor]:
-    """Return the floors, the latencies that generators themselves add, sorted by connections, then rate.
-
-    There is one floor per generator, rate and number of connections.
-    """
+    """Return the floors, one per generator, rate and number of connections; sorted by connections, then rate."""
 
     def key(step: Step) -> tuple[int, float, str]:
         rate_rps = facts.offered_rps(step)
@@ -228,10 +225,7 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor (load on a server that does nothing) at `load`'s rate and connections, or None.
-
-    A floor with the workload of `load`, if there is one, is preferred to later ones.
-    """
+    """Return the last floor at `load`'s rate and connections, if possible one with its workload; None without one."""
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 

@@ -17,6 +17,7 @@ from scipy.stats import median_abs_deviation
 from runners.analysis import machine_stalls
 from runners.analysis.intervals import Floats
 from runners.analysis.machine_stalls import SLICE_S
+from runners.analysis.tables import TABLES
 from runners.readers.run import Step
 from runners.storage.schema import OWN_BACKGROUND
 
@@ -116,33 +117,15 @@ def find(slices: pd.DataFrame) -> Tail | None:
     return Tail(seen.slice_s, length_s, usual, threshold, tuple(spikes), float(slow.sum()), whole_ms)
 
 
-STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
+STALLED = "stalls of the machine"
+(STEAL, _), (FOREIGN, FOREIGN_SHARE) = (TABLES["activity"][kind] for kind in ("steal", "foreign"))
 #: A cause: late sends. In each tenth of a second they delayed responses by no more than the largest lateness.
 LATE = "lateness of the generator"
 #: A cause: serving threads waited for a core longer than other processes and the server's background threads explain.
 CROWDED = "serving threads waiting for a core"
-CROWDED_SHARE, FOREIGN_SHARE = 0.2, 0.4
+CROWDED_SHARE = 0.2
 #: Causes that are neither the server, nor its store, nor its JVM.
 MACHINE = (STALLED, STEAL, FOREIGN, LATE)
-#: (kind in the `activity` frame, name of the cause, least share of a core or of time with which a sample is an event).
-SHARES = (
-    ("jit", "JIT compilation", 0.2),
-    ("gc", "concurrent GC", 0.2),
-    ("flush", "flush", 0.2),
-    ("compaction", "compaction", 0.2),
-    ("steal", STEAL, 0.2),
-    ("foreign", FOREIGN, FOREIGN_SHARE),
-    ("disk", "disk busy", 0.8),
-    ("io stall", "waits for the disk", 0.2),
-    ("memory stall", "waits for memory", 0.2),
-)
-#: For each name of a cause, the kinds of its rows in the `events` frame.
-KINDS = {
-    "flush": ("flush",),
-    "compaction": ("compaction",),
-    "log sync": ("log sync",),
-    "slow file access": ("file force", "file write", "file read"),
-}
 GC, SAFEPOINT, STALL = "GC pause", "other safepoint", "writers held back"
 FEWEST_EVENT_MS = 1.0
 
@@ -185,11 +168,11 @@ def _stops(step: Step) -> Iterator[Cause]:
 
 def _contention(step: Step) -> Iterator[Cause]:
     events, activity, pauses = step.frames["events"], step.frames["activity"], step.frames["pauses"]
-    named = {name: _long(_spans(events[events["kind"].isin(kinds)])) for name, kinds in KINDS.items()}
+    named = {name: _long(_spans(events[events["kind"].isin(kinds)])) for name, kinds in TABLES["events"].items()}
     if machine_stalls.watched(step):  # it sees what the hypervisor takes too, and a hundred times as finely
         windows = machine_stalls.windows(machine_stalls.stalls_of(step))
         named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in windows.tolist()])
-    for kind, name, share in SHARES:
+    for kind, (name, share) in TABLES["activity"].items():
         if name == STEAL and STALLED in named:
             continue
         if not named.get(name):  # the store's own events are finer than the CPU time of its threads

@@ -17,6 +17,7 @@ import numpy as np
 from runners import words
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form
 from runners.analysis.quantities import ALPHA, Quantity, Row, welch
+from runners.analysis.tables import TABLES
 from runners.audit.figures import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
 from runners.design.objective import MOST_FAILED
@@ -255,10 +256,7 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
     for tool in sorted(filter(None, coarse)):
         yield f"{tool} prints {words.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
     if min(len(a), len(b)) < FEWEST_RUNS:
-        yield (
-            "one run of a side: how much the next one would differ is not known, so there is no verdict; give repeats "
-            "(--a FILE --a FILE --b FILE --b FILE)"
-        )
+        yield TABLES["notes"]["one-run"]
     else:
         yield "nothing says that the runs were interleaved: what drifted between them stands in the difference"
 

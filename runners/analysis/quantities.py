@@ -9,8 +9,9 @@ from scipy.stats import ttest_ind
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, Direction, Floats, direction
+from runners.analysis.tables import TABLES
 from runners.design.block import FEWEST_STARTS
-from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
+from runners.design.objective import CPU, THROUGHPUT
 from runners.readers.run import Step
 
 ALPHA = 0.05
@@ -42,37 +43,15 @@ class Quantity:
 #: CPU time per request: of background threads (compilers, collectors, flushes, compaction) if known; of all threads.
 BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 MEMORY, DISK = "rss_bytes", "disk_bytes"
-#: Counters of the kernel and the JVM per request, by their names in the record of a target.
-COUNTED = (
-    Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
-    Quantity("voluntary_switches", "voluntary context switches per request", "count"),
-    Quantity("forced_switches", "involuntary context switches per request", "count"),
-    Quantity("read_write_calls", "read and write calls per request, without recv and send", "count"),
-)
-#: The quantities that are compared for loads on one server.
-OF_LOADS = (
-    Quantity("p50_us", "p50", "us", level=0.5),
-    Quantity("p90_us", "p90", "us", level=0.9),
-    Quantity("p99_us", "p99", "us", level=0.99),
-    Quantity("p999_us", "p99.9", "us", level=0.999),
-    Quantity(THROUGHPUT, "closed-loop rate", "rps", lower_is_better=False),
-    Quantity(CPU, "CPU per request", "us"),
-)
-QUANTITIES = {
-    quantity.name: quantity
-    for quantity in (
-        *OF_LOADS,
-        Quantity("service_p50_us", "service p50", "us", level=0.5, column="service_us"),
-        Quantity("service_p90_us", "service p90", "us", level=0.9, column="service_us"),
-        Quantity("service_p99_us", "service p99", "us", level=0.99, column="service_us"),
-        Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
-        Quantity(BACKGROUND_CPU, "background CPU per request", "us"),
-        Quantity(ALL_CPU, "server CPU per request", "us"),
-        *COUNTED,
-        Quantity(MEMORY, "memory", "bytes"),
-        Quantity(DISK, "room on the disk", "bytes"),
-    )
-}
+
+
+def _quantities(part: str) -> tuple[Quantity, ...]:
+    return tuple(Quantity(name, **fields) for name, fields in TABLES["quantities"][part].items())
+
+
+#: Counters of the kernel and the JVM per request, and the quantities that are compared for loads on one server.
+COUNTED, OF_LOADS = _quantities("counted"), _quantities("loads")
+QUANTITIES = {quantity.name: quantity for part in TABLES["quantities"] for quantity in _quantities(part)}
 #: CPU time of the request threads, where it is known separately from the CPU time of background threads.
 RESPONDING_CPU = Quantity(CPU, "handling CPU per request", "us")
 

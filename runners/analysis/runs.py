@@ -22,6 +22,7 @@ from runners.analysis.instrument import kept_up_below
 from runners.analysis.intervals import Direction, difference
 from runners.analysis.quantities import ALPHA, LEAST_US, OF_LOADS, RESOLUTION, Reason, Refusal, Row, value_of, welch
 from runners.analysis.steady_state import not_warm, steadiness
+from runners.analysis.tables import TABLES
 from runners.analysis.tail_attribution import made
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import THROUGHPUT
@@ -64,18 +65,8 @@ def _machine(level: float, side: Side) -> Refusal | None:
     return Refusal(Reason.MACHINE, name, (len(causes_of), len(steps)), named)
 
 
-#: Fields of a run's manifest that may influence its results. A field is compared only if both sides recorded it.
-MACHINE_KEYS = (
-    "cpu_model", "cores", "memory_bytes", "os", "kernel", "glibc", "governor", "virtualised", "clocksource",
-    "transparent_huge_pages",
-)  # fmt: skip
-PARAMETERS = ("heap_mb", "selectors")  # of the server, whatever the engine
-TOOLS = ("java", "truepace", "server_sources", "lab_sources", "loadgen_sources")
-STEP = (
-    "workload", "role", "offered_rps", "connections", "threads", "warmup_s", "duration_s", "profiled", "generator.tool",
-    "generator.version", "generator.cpus", "server.cpus", "server.ready.jvm", "server.ready.transport",
-    "store_before.entries_estimate",
-)  # fmt: skip
+#: Fields of a load's record that may influence its results. A field is compared only if both sides recorded it.
+FIELDS: list[str] = TABLES["step"]["conditions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +89,7 @@ class Differs:
 
 def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
     """Yield the fields of machine, tools, parameters and size in which the manifests of two runs differ."""
-    groups = (("machine", MACHINE_KEYS), ("tools", TOOLS), ("parameters", PARAMETERS))
+    groups = TABLES["conditions"].items()
     return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
 
 
@@ -145,7 +136,7 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):
         step, *steps = (*left, *right)
-        compared += [_differing(to_document(step.record), to_document(other.record), STEP) for other in steps]
+        compared += [_differing(to_document(step.record), to_document(other.record), FIELDS) for other in steps]
     for differs in chain.from_iterable(compared):
         fields.setdefault(differs.field, differs)
     return list(fields.values())

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from runners import words
 from runners.analysis import counts
 from runners.analysis.counts import SERVICE, achieved_share, failures, number, offered_rps, per_second
+from runners.analysis.tables import TABLES
 from runners.design.objective import LEAST_ACHIEVED, MOST_FAILED
 from runners.readers.run import Step, once_a_step
 from runners.storage.schema import Ended, StepRecord
@@ -195,18 +196,7 @@ def judged(step: Step) -> StepRecord:
 
 # What is said of a cause: in the line of a load, in an error, in a report.
 
-REMEDIES = {
-    Cause.DEATH: "Correct what its log names.",
-    Cause.PROTOCOL: "Load a port that speaks HTTP/1.1.",
-    Cause.CONNECTION: "See the server's log, and how many connections it takes.",
-    Cause.TIME_OUT: "See what the server waits for, or offer less.",
-    Cause.REFUSED: "Correct the path, the headers or the keys that are asked for, or offer less.",
-    Cause.DISTURBED: "End what else runs on this machine, and run again.",
-    Cause.NO_RESPONSE: "Run again, for longer.",
-    Cause.HELD_UP: "Run the step again, on a quieter machine.",
-    Cause.GENERATOR: "Give the generator more threads and cores, or offer less.",
-    Cause.LATE: "Give the generator a core of its own, and run again on a quieter machine.",
-}
+REMEDIES, _SHORT = ({Cause(name): str(text) for name, text in TABLES[part].items()} for part in ("remedies", "short"))
 
 
 def why_not(step: Step) -> str:
@@ -240,11 +230,7 @@ def in_short(step: Step) -> str:
     seen = cause(step)
     if seen in FAILED:
         return f"{words.percent(failures(step).share)} failed"
-    causes = {
-        Cause.DEATH: "server died", Cause.DISTURBED: "disturbed", Cause.LATE: "generator late",
-        Cause.SATURATION: "saturated", Cause.HELD_UP: "held up", Cause.GENERATOR: "generator at its limit",
-    }  # fmt: skip
-    return causes[seen] if seen in causes else why_not(step)
+    return _SHORT[seen] if seen in _SHORT else why_not(step)
 
 
 def disturbance(step: Step) -> str:

@@ -104,10 +104,7 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks for the parameters `asked`.
-
-    They measure the cost of a hand-over to a pool, closed loops, selectors, knees, full queues, and two generators.
-    """
+    """Return the blocks for the parameters `asked`: hand-over, closed loops, selectors, knees, full queues, wrk2."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it

@@ -31,10 +31,8 @@ AT_ONCE, MARGIN = 2, 0.05
 IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), PUBLISHED: ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: Clusters that lose a node: sharded, then with copies of which two or all must respond. Each node is a process.
-OUTAGES = {
-    "smoke": (cluster.SHARDED,), "quick": (cluster.SHARDED, "async-2of3"), PUBLISHED: (cluster.SHARDED, "async-2of3"),
-    "full": (cluster.SHARDED, "async-2of3", "async-3of3"),
-}  # fmt: skip
+_KILLED = (cluster.SHARDED, "async-2of3", "async-3of3")
+OUTAGES = {size: _KILLED[:many] for size, many in {"smoke": 1, "quick": 2, PUBLISHED: 2, "full": 3}.items()}
 #: By size: seconds of the server's warm-up before an outage, of the load's warm-up, and of the load.
 OUTAGE_S = {"smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), PUBLISHED: (5.0, 1.0, 60.0), "full": (10.0, 2.0, 60.0)}
 #: Questions on shares that are alike in PUT and GET, each with the event of the profiles that answer it.

@@ -67,9 +67,8 @@ def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
 
 
 def _headline(answered: Answered) -> bool:
-    return (
-        answered.question.headline and bool(answered.question.claim) and answered.answer.verdict != Verdict.INCONCLUSIVE
-    )
+    question, verdict = answered.question, answered.answer.verdict
+    return question.headline and bool(question.claim) and verdict != Verdict.INCONCLUSIVE
 
 
 def _word(answered: Answered) -> str:

@@ -95,9 +95,7 @@ MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed":
 #: The stages (settings of the server) whose curves are drawn, and those drawn instead if JDK 17 was absent.
 THREE, FALLBACK = ("after", "nodelay", "jdk25"), ("delayed", "jdk25")
 RATE_LOOPS = (("put",), ("get", "get-few"), ("mixed-once", "mixed"))
-NAMES = {
-    "put": "PUT", "get": "GET", "get-few": "GET, absent keys", "mixed-once": "mixed as published", "mixed": "mixed",
-}  # fmt: skip
+NAMES = PROSE["loops"]
 
 
 def _name_of(name: str) -> str:

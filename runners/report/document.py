@@ -78,10 +78,9 @@ class Document:
     def warnings(self) -> tuple[str, ...]:
         """The warnings on the machine before the run, without BUSY if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
-        unusual = self.run.manifest.get("warnings") or ()
-        return tuple(
-            words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
-        )
+        all_warnings = self.run.manifest.get("warnings") or ()
+        unusual = (warning for warning in all_warnings if not (quiet and warning["code"] == BUSY))
+        return tuple(words.sentence(str(warning["text"])) for warning in unusual)
 
     def place(self, anchor: str | None) -> str | None:
         """Return `anchor` if it belongs to a figure, flame graph or section of the report, else None."""

@@ -26,10 +26,7 @@ def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Seq
     """Return a Markdown comment for a change request: a comparison, its limits and failed checks, at most 60 lines."""
     parts = [f"### {tables.escape(_headline(comparison, judgements))}", ""]
     if judgements:
-        rows = tuple(
-            (f"{_ICONS[judgement.outcome]} {judgement.outcome.value}", judgement.limit.text, reason(judgement))
-            for judgement in judgements
-        )
+        rows = tuple((f"{_ICONS[one.outcome]} {one.outcome.value}", one.limit.text, reason(one)) for one in judgements)
         parts += [tables.table(tables.Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
     parts += [f"- {tables.escape(line)}" for line in lines(comparison)[:MOST_VALUES]]
     parts += ["", tables.table(comparison_table(comparison, MOST_VALUES)), ""]
@@ -75,12 +72,10 @@ def comparison_page(
 ) -> str:
     """Return an HTML page with `comparisons` of runs `a` with runs `b`. `despite`: conditions in which they differ."""
     figures = [drawing(pair).at(f"compared-{place}") for place, pair in enumerate(comparisons, start=1)]
+    drawn = zip(comparisons, figures, strict=True)
     template = report.environment().get_template("between.html.j2")
     return template.render(
-        parts=[
-            (heading(pair), lines(pair), figure, comparison_table(pair))
-            for pair, figure in zip(comparisons, figures, strict=True)
-        ],
+        parts=[(heading(pair), lines(pair), figure, comparison_table(pair)) for pair, figure in drawn],
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
         despite=[differs.text for differs in despite],
         svg=report.in_page(figures, report.drawings(figures)),

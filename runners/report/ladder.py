@@ -60,9 +60,8 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
     ]
     refuting = ladder.known.refuting if missed and ladder.known else None
     if refuting is not None and refuting.busy < 1:
-        parts.append(
-            f"during stalls of the machine, so it may lie as high as {rounded_rate(refuting.rps / refuting.busy)}"
-        )
+        highest = rounded_rate(refuting.rps / refuting.busy)
+        parts.append(f"during stalls of the machine, so it may lie as high as {highest}")
     if knee.confirmed and ladder.known and (above := [step for step in ladder.known.met if step.rps > knee.rps]):
         highest = f"for {words.seconds(above[-1].length_s)} at {words.rate(above[-1].rps)}"
         parts.insert(1, f"{highest} (too short to confirm it)")
@@ -264,13 +263,6 @@ def _generator(ladder: Ladder) -> str:
     return "; ".join(parts) or "kept up"
 
 
-#: What is said of a fixed rate whose steps were disturbed, by their outcome.
-DISTURBED = {
-    StepOutcome.MET: "without regard to the machine's stalls",
-    StepOutcome.GENERATOR: "undecided: the generator was late", StepOutcome.STALLED: "undecided: the machine stalled",
-}  # fmt: skip
-
-
 def _rates(ladder: Ladder) -> str:
     """Return in words which fixed rates met the objective or, without an objective, which the server kept up with."""
     (met, missed), disturbed = ladder.outcomes, ladder.disturbed
@@ -287,7 +279,7 @@ def _rates(ladder: Ladder) -> str:
     else:
         text = f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
     by_outcome = facts.grouped(sorted(disturbed), disturbed.__getitem__)
-    notes = (f"{words.listed(map(tables.rate, rates))} {DISTURBED[why]}" for why, rates in by_outcome.items())
+    notes = (f"{words.listed(map(tables.rate, rates))} {PROSE['disturbed'][why]}" for why, rates in by_outcome.items())
     return "; ".join([f"{kept}{text}", *notes])
 
 

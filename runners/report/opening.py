@@ -11,7 +11,7 @@ from runners.design.session import CLOSED, LOOP, PROBE
 from runners.readers.run import Run
 from runners.report import sentences
 from runners.report.ladder import objectives, title
-from runners.report.tables import Table, template
+from runners.report.tables import PROSE, Table, template
 from runners.report.validity import marks_of
 from runners.results.answer import Verdict
 from runners.results.conclusion import Conclusion
@@ -67,28 +67,18 @@ def size_words(run: Run) -> str:
 
 def terms(results: Results) -> Iterator[str]:
     """Yield definitions of the terms that the answers use: intervals, knee, closed loop, CPU time, “at least”."""
-    yield f"In brackets: 95{words.NBSP}% intervals, or the only end that is known; of several loads, their range."
+    own = PROSE["terms"]
+    yield own["interval"]
     objective = objectives(results.ladders)
     if objective:
         yield f"Knee: the highest rate that meets the objective ({objective})."
     if any(step.kind in (PROBE, CLOSED, LOOP) for step in results.run.steps):
-        yield (
-            "Closed loop: a connection sends its next request as soon as its response has come; compare its rate, or "
-            "throughput, only between servers that were measured side by side."
-        )
+        yield own["closed-loop"]
     rows = [row for comparison in results.comparisons for row in comparison.rows]
     if RESPONDING_CPU in {row.quantity for row in rows}:
-        yield (
-            "Server CPU: the CPU time of all threads of a server. Handling CPU: that of the threads that read, handle "
-            "and write requests, without compilers, collectors, flushes and compaction, while several servers are up. "
-            "Do not compare the two. CPU time per request falls as the rate rises, for one wake-up then serves several "
-            "requests: compare values at one rate, or those in closed loop, where every server is busy all the time."
-        )
+        yield own["cpu"]
     if any(row.at_least for row in rows):
-        yield (
-            "A rate of “at least” was limited by the generator, which shares the cores; of such a change the end of "
-            "its interval nearest to no change comes first, and in brackets the measured change."
-        )
+        yield own["at-least"]
 
 
 def treatments(run: Run) -> Table | None:

@@ -197,10 +197,8 @@ def _(tail: Explained) -> str:
 
 def main_evidence(answer: Answer) -> object | None:
     """Return an answer's first piece of evidence; if it is a difference, the first decided one in its quantity."""
-    first, alike = (
-        next(iter(answer.evidence), None),
-        (piece for piece in answer.evidence if isinstance(piece, Difference)),
-    )
+    first = next(iter(answer.evidence), None)
+    alike = (piece for piece in answer.evidence if isinstance(piece, Difference))
     of = first.row.quantity if isinstance(first, Difference) else None
     return next((piece for piece in alike if piece.row.decided and piece.row.quantity == of), first)
 
@@ -214,10 +212,8 @@ def evidence_of(answer: Answer) -> str:
 def evidence_table(answer: Answer) -> Table | None:
     """Return a table with a row per treatment or pair of values; None for few pairs, or if some evidence is no pair."""
     differences = [piece for piece in answer.evidence if isinstance(piece, Difference)]
-    of_measures = (
-        piece for piece in answer.evidence if isinstance(piece, Measure) and piece.relation == Relation.AGAINST
-    )
-    measures = [(measure, measure.other) for measure in of_measures if measure.other is not None]
+    given = (piece for piece in answer.evidence if isinstance(piece, Measure))
+    measures = [(one, one.other) for one in given if one.other is not None and one.relation == Relation.AGAINST]
     compared = [(piece, row) for piece in differences for row in (piece.cpu, piece.row) if row is not None]
     pairs = len(compared) + len(measures) + sum(piece.alone is not None for piece in differences)
     if pairs <= MOST_PAIRS or len(differences) + len(measures) < len(answer.evidence):

@@ -44,8 +44,8 @@ SPARE = (GREEN, PURPLE, ORANGE, SKY)
 #: Spare colours after those of SPARE (P. Tol, 2021, *Colour Schemes*, muted).
 FURTHER = ("#882255", "#332288", "#999933", "#44AA99", "#5b5b5b", "#661100")
 
-_COLOURS: dict[str, dict[str, str]] = tomllib.loads(tables.template("colours.toml"))
-ENGINE_COLOURS = {name: colour for name, (_, colour) in ENGINES.items()} | _COLOURS["treatments"]
+COLOURS: dict[str, dict[str, str]] = tomllib.loads(tables.template("colours.toml"))
+ENGINE_COLOURS = {name: colour for name, (_, colour) in ENGINES.items()} | COLOURS["treatments"]
 
 #: Settings of matplotlib, which reads them both when it makes an artist and when it saves a figure.
 RC = mpl.rc_params_from_file(Path(__file__).parent / "templates" / "lab.mplstyle", use_default_template=False)
@@ -284,7 +284,7 @@ def workloads(steps: Iterable[Step]) -> str:
 
 
 def category_colour(category: str) -> str:
-    return _COLOURS["categories"].get(category.lower(), _COLOURS["categories"]["other"])
+    return COLOURS["categories"].get(category.lower(), COLOURS["categories"]["other"])
 
 
 def label_bar(axes: Axes, text: str, x: float, y: float) -> None:

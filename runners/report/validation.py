@@ -29,9 +29,7 @@ UP_TO = 0.95  # the highest percentile on a linear axis
 ROW_IN = 0.34  # the height of a generator's row
 ANCHOR, FIGURE = "wrk2", "two-generators"
 #: The colours of the generators, in the order in which figures show them.
-COLOURS = {
-    "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE, "blocking": style.INK, "epoll": style.GREEN,
-}  # fmt: skip
+COLOURS = style.COLOURS["generators"]
 LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
 DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 

@@ -160,10 +160,7 @@ class Cost:
 
 def costs_anything(results: Results) -> Answer | None:
     """Answer: is a treatment that gains in its primary quantity worse in another one? Inconclusive if none gains."""
-    primary = (
-        (comparison, row) for comparison in results.comparisons for row in comparison.rows_of(comparison.primary)
-    )
-    gains = [(comparison, row) for comparison, row in primary if row.better]
+    gains = [(own, row) for own in results.comparisons for row in own.rows_of(own.primary) if row.better]
     gained = Measure("treatments that gain", len(gains), Unit.COUNT)
     if not gains:
         return Answer(Verdict.INCONCLUSIVE, (gained,), Basis.STARTS_BY_SLICE, 0, Needed.STARTS)

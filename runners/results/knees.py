@@ -116,10 +116,8 @@ def longer_queue(results: Results) -> Answer | None:
     full = [step for step in pools if (step.record.connections or 0) > _places(step)]
     filled = [step for step in full if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED]
     shares = [refused_share(step) for step in filled]
-    evidence = tuple(
-        Measure(f"of the requests, {facts.engine_name(step.subject)} refused", share, Unit.SHARE)
-        for step, share in zip(filled, shares, strict=True)
-    )
+    named = zip((facts.engine_name(step.subject) for step in filled), shares, strict=True)
+    evidence = tuple(Measure(f"of the requests, {name} refused", share, Unit.SHARE) for name, share in named)
     figure = next((ladder.anchor for ladder in results.ladders if pools[0] in ladder.steps), None)
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)

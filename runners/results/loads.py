@@ -71,10 +71,7 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
 def times(
     run: Run, loop: Loop, against: Loop, *, value: Value = facts.achieved_rps
 ) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of `loop`'s value to that of `against` and its steps; None if no round has both.
-
-    The ratio is the geometric mean of the ratios of all rounds, with its 95 % interval.
-    """
+    """Return (geometric mean over rounds of `loop`'s value / `against`'s, the steps); None if no round has both."""
     steps, others = _by_round(run, loop), _by_round(run, against)
     both = {number: (value(steps[number]), value(others[number])) for number in sorted(steps.keys() & others.keys())}
     rounds = [number for number, (own, other) in both.items() if own > 0 and other > 0]
