@@ -26,7 +26,7 @@ def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Seq
     """Return a Markdown comment for a change request: a comparison, its limits and failed checks, at most 60 lines."""
     parts = [f"### {tables.escape(_headline(comparison, judgements))}", ""]
     if judgements:
-        rows = tuple((f"{_ICONS[one.outcome]} {one.outcome.value}", one.limit.text, reason(one)) for one in judgements)
+        rows = tuple((f"{_ICONS[own.outcome]} {own.outcome.value}", own.limit.text, reason(own)) for own in judgements)
         parts += [tables.table(tables.Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
     parts += [f"- {tables.escape(line)}" for line in lines(comparison)[:MOST_VALUES]]
     parts += ["", tables.table(comparison_table(comparison, MOST_VALUES)), ""]

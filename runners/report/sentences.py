@@ -213,7 +213,7 @@ def evidence_table(answer: Answer) -> Table | None:
     """Return a table with a row per treatment or pair of values; None for few pairs, or if some evidence is no pair."""
     differences = [piece for piece in answer.evidence if isinstance(piece, Difference)]
     given = (piece for piece in answer.evidence if isinstance(piece, Measure))
-    measures = [(one, one.other) for one in given if one.other is not None and one.relation == Relation.AGAINST]
+    measures = [(own, own.other) for own in given if own.other is not None and own.relation == Relation.AGAINST]
     compared = [(piece, row) for piece in differences for row in (piece.cpu, piece.row) if row is not None]
     pairs = len(compared) + len(measures) + sum(piece.alone is not None for piece in differences)
     if pairs <= MOST_PAIRS or len(differences) + len(measures) < len(answer.evidence):

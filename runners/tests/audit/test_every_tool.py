@@ -32,9 +32,9 @@ Status Codes  [code:count]                      {codes}
 
 @pytest.mark.parametrize(("codes", "seen"), [("200:8950  0:50", True), ("200:400  0:8600", False)])
 def test_percentiles_of_failures_are_no_bursts(codes: str, seen: bool) -> None:
-    found = remarks(VEGETA.format(codes=codes))
-    assert ("RAT007" in found) is seen
-    assert "ERR001" in found
+    by_code = remarks(VEGETA.format(codes=codes))
+    assert ("RAT007" in by_code) is seen
+    assert "ERR001" in by_code
 
 
 def test_bursts_are_named_only_where_the_rate_was_achieved() -> None:
@@ -61,10 +61,10 @@ def autocannon(mean_ms: float, pipelining: str = "", host: str = "host") -> str:
 
 
 def test_a_request_without_a_response_stands_in_no_rate() -> None:
-    found = remarks(f"{autocannon(13_797.32)}41k errors (0 timeouts)\n")
-    assert "ERR001" not in found
-    assert plain(found["ERR004"].seen.text) == "41 000 requests failed, in neither rate nor latency"
-    assert found["ERR004"].severity is Severity.ERROR
+    by_code = remarks(f"{autocannon(13_797.32)}41k errors (0 timeouts)\n")
+    assert "ERR001" not in by_code
+    assert plain(by_code["ERR004"].seen.text) == "41 000 requests failed, in neither rate nor latency"
+    assert by_code["ERR004"].severity is Severity.ERROR
     few = remarks(f"{autocannon(13_797.32)}1 errors (0 timeouts)\n")["ERR004"]
     assert few.seen.text == "1 request failed, in neither rate nor latency"
     assert few.severity is Severity.WARNING
@@ -240,11 +240,11 @@ def test_a_ycsb_run_is_one_closed_loop_or_has_one_target() -> None:
     ],
 )
 def test_rate_and_mean_latency_need_no_more_connections_than_there_are(text: str, seen: bool) -> None:
-    found = remarks(text)
-    assert ("SUM004" in found) is seen
+    by_code = remarks(text)
+    assert ("SUM004" in by_code) is seen
     if seen:
-        assert found["SUM004"].severity is Severity.ERROR
-        assert "latency and rate contradict each other" in found["SUM004"].seen.text
+        assert by_code["SUM004"].severity is Severity.ERROR
+        assert "latency and rate contradict each other" in by_code["SUM004"].seen.text
 
 
 def test_a_mean_that_was_rounded_up_to_a_millisecond_contradicts_no_rate() -> None:
@@ -276,9 +276,9 @@ def test_a_run_without_a_request_measured_nothing() -> None:
         "summary =      0 in 00:00:00 = ******/s Avg:     0 Min: 9223372036854775807 Max: -9223372036854775808 Err:"
         "     0 (0.00%)\n"
     )
-    found = remarks(nothing)
-    assert found.keys() == {"RUN001"}
-    assert found["RUN001"].seen.text == "nothing was measured: the run had 0 requests"
+    by_code = remarks(nothing)
+    assert by_code.keys() == {"RUN001"}
+    assert by_code["RUN001"].seen.text == "nothing was measured: the run had 0 requests"
 
 
 @pytest.mark.parametrize(("seconds", "seen"), [("0.66", True), ("1.2", False)])
