@@ -225,7 +225,7 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor at `load`'s rate and connections, if possible one with its workload; None without one."""
+    """Return the last floor at the rate and connections of `load`, preferably of its workload; None without any."""
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 

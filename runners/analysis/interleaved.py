@@ -26,7 +26,7 @@ from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RES
 from runners.analysis.steady_state import steadiness
 from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, starts_of, usable
 from runners.analysis.validity import kept_up_to, only_late
-from runners.design.block import REFERENCE_TARGET
+from runners.design.block import FEWEST_STARTS, REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import ALONE, SHARED, SOLO
 from runners.readers.console_report import ENOUGH_BEYOND
@@ -115,7 +115,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         count = dict(zip(compared, np.isfinite(logs).sum(axis=0).tolist(), strict=True))
         solo = _solo(steps, quantity, tuple(used), compared) if form == Form.REQUESTS else []
         spilt: tuple[Effect, ...] = ()
-        if solo:
+        if solo and effects.starts >= FEWEST_STARTS:  # fewer can't contradict the shared load
             base_value = math.exp(float(np.mean([start.logs[0] for start in solo])))
             of_solo = compare(solo, *against, most_starts)
             effects = treatments.without_spill_over(effects, of_solo)

@@ -120,8 +120,8 @@ class Knee:
 class Search:
     """A search for the knee of one server: the measured rate steps, and the limits of the search.
 
-    Short steps estimate the knee. A longer step lasts at least `long_s`; it confirms a knee by meeting the
-    objective at the knee's rate, and refutes the knee by missing the objective there.
+    Steps shorter than the property `long_s` estimate the knee. A longer step confirms the knee if it meets the
+    objective at the knee's rate, and refutes it if it misses the objective there.
     """
 
     objective: Objective
@@ -151,7 +151,7 @@ class Search:
 
     @property
     def refuting(self) -> RateStep | None:
-        """The longer step that missed the objective at the lowest rate, or None."""
+        """Of the `longer` steps that missed the objective, the one with the lowest rate; None if none missed it."""
         return next((step for step in self.longer if self._outcome(step) == StepOutcome.MISSED), None)
 
     @property

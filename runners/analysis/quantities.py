@@ -1,8 +1,9 @@
 """Quantities to compare, the change of a quantity from a baseline to a treatment, and both as text."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Self
 
 from scipy.stats import ttest_ind
 
@@ -144,6 +145,17 @@ class Row:
     def pair(self) -> str:
         return " against ".join(self.sides)
 
+    @property
+    def turned(self) -> Self:
+        """The comparison of the baseline with the treatment."""
+        turned = {Direction.HIGHER: Direction.LOWER, Direction.LOWER: Direction.HIGHER}
+        return replace(
+            self, baseline=self.treatment, treatment=self.baseline,
+            baseline_value=self.treatment_value, treatment_value=self.baseline_value,
+            ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low if self.low > 0 else math.inf,
+            direction=turned.get(self.direction, self.direction),
+        )  # fmt: skip
+
     def as_json(self) -> dict[str, object]:
         """Return the row as plain JSON values; numbers that are not finite become null."""
         numbers = ("ratio", "low", "high", "baseline_value", "treatment_value")
@@ -225,8 +237,8 @@ def changed(share: float, low: float, high: float) -> str:
 
 
 def at_least(share: float) -> str:
-    """Return a lower bound of a rise as text: at least 20.0 % higher, at least 12 times the baseline."""
-    times = f"{factor(1 + share)} the baseline" if share > FACTOR_FROM else f"{words.percent(share)} higher"
+    """Return a lower bound of a rise as text: at least 20.0 % higher, at least 12 times as much."""
+    times = f"{factor(1 + share)} as much" if share > FACTOR_FROM else f"{words.percent(share)} higher"
     return f"at least {times}"
 
 

@@ -74,7 +74,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 def starts_of(
     frame: pd.DataFrame, treatments: Sequence[str], levels: Sequence[float], column: str = "response_us"
 ) -> dict[float, Start]:
-    """Return the `Start` of every percentile in `levels`, as `start_of` does, but sort the requests only once."""
+    """Return {level: what `start_of` returns for it} for percentiles `levels` (0..1); sorts the requests only once."""
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
     at_s = frame["t_s"].to_numpy(float)

@@ -147,7 +147,7 @@ def may_quote(step: Step, aspect: Aspect) -> bool:
 
 
 def may_quote_level(step: Step, level: float, kind: str) -> bool:
-    """Return whether reports may quote percentile `level` (0..1) of times of a `kind`, response or service time."""
+    """Return whether reports may quote a step's percentile `level` (0..1); `kind` of time: response or service."""
     if may_quote(step, Aspect.MEDIAN if level <= MEDIAN_LEVEL else Aspect.TAIL):
         return True
     return cause(step) is Cause.LATE and (kind == SERVICE or level <= kept_up_to(step))

@@ -78,7 +78,7 @@ def get(size: str) -> Workload:
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops, in rounds of fresh starts, on servers with one selector, with and without a thread pool."""
+    """Return the block of closed loops with and without a thread pool, in rounds of new servers with one selector."""
     return FixedRate.rounds(
         "connections", "closed loops behind one selector, on one connection and on many, with a pool and without",
         [replace(EXECUTIONS[name], all_cores=False) for name in ("selector-one", "blocking-one")],

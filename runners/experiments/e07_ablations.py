@@ -1,4 +1,4 @@
-"""Measure what the authors proposed for the LSM store, one switch at a time; the proposals for reads also together."""
+"""Measure the changes to the LSM store that report 4 proposed: each alone, and some of them together."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -182,7 +182,7 @@ class Summary:
             self.figures["interval"] = interval.figures
 
     def add(self, interval: Mapping[str, Any]) -> None:
-        """Add the figures of JMeter's interval after its last running total."""
+        """Add `interval`, which JMeter printed after its last running total, to that total."""
         figures = self.figures
         requests, elapsed_s = (interval[name] + (figures[name] or 0) for name in ("requests", "elapsed_s"))
         total_us = interval["mean"] * interval["requests"] + figures["mean"] * figures["requests"]

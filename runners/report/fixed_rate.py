@@ -51,6 +51,11 @@ def percentile(step: Step, run: Run, level: float) -> str:
     return facts.written(value) + (UNRESOLVED if has_floor else NO_FLOOR)
 
 
+def mark(step: Step) -> str:
+    """Return the mark behind the name of a load that never became steady, else nothing."""
+    return CHANGING if steadiness(step).steady is False else ""
+
+
 def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the notes that explain the marks (see MARKS) in a table's cells."""
     cells = [cell for row in rows for cell in row]
@@ -66,10 +71,9 @@ def loads_table(results: Results) -> Table | None:
         loads = [steps[-1] for steps in kept if steps]
     if not loads:
         return None
-    changing = {step.name for step in loads if steadiness(step).steady is False}
     rows = tuple(
         (
-            f"{facts.title(step)}{CHANGING * (step.name in changing)}{PROFILED * bool(step.profiled)}",
+            f"{facts.title(step)}{mark(step)}{PROFILED * bool(step.profiled)}",
             words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
             *(percentile(step, results.run, level) for level in LEVELS), words.latency(facts.cpu_us(step)),
         )
@@ -77,7 +81,7 @@ def loads_table(results: Results) -> Table | None:
     )  # fmt: skip
     head = ("load", "rate", "errors", *map(words.level, LEVELS), "server CPU per request")
     own = PROSE["loads"]
-    notes = [own["kept"]] * of_ladders + [own["response"], *marks_in(rows)] + [own["changing"]] * bool(changing)
+    notes = [own["kept"]] * of_ladders + [own["response"], *marks_in(rows)] + [own["changing"]] * any(map(mark, loads))
     notes += [own["unquoted"]] * any(tables.NONE in row for row in rows)
     return Table("Loads at one rate", head, rows, " ".join(notes))
 
@@ -205,7 +209,7 @@ def published_section(results: Results) -> Section:
     texts = [own["shape"], *known, own["dash"]] if of_ladders else []
     if shown:
         tools = {cell for table in shown for name, *cells in table.rows if name == "generator" for cell in cells}
-        marked = any(marks_in(row for table in shown for row in table.rows))
+        marked = any(marks_in(table.rows) or CHANGING in "".join(table.head) for table in shown)
         texts += [own["marks"]] * marked + [own["timer"]] * ({"wrk2", "truepace"} <= tools)
     offered = [_together([table for _, table in of_ladders])] if of_ladders else []
     return Section.of("published", *[*shown, *offered][:MOST_PUBLISHED], text=" ".join(texts))
@@ -240,7 +244,7 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
         row("duration", tables.seconds(published.duration_s), words.seconds, lambda s: facts.number(s, "elapsed_s")),
         ("generator", published.tool or tables.NONE, *map(facts.tool, loads)),
     )
-    head = (workload.upper(), "published", *(facts.engine_name(step.subject) for step in loads))
+    head = (workload.upper(), "published", *(facts.engine_name(step.subject) + mark(step) for step in loads))
     return Table(f"{workload.upper()}: published and reproduced", head, rows)
 
 

@@ -144,11 +144,11 @@ def spectrum(
     labels: Mapping[str, str] | None = None,
     limits: Sequence[tuple[float, float]] = (),
 ) -> style.Picture:
-    """Draw the spectra of `steps`, of a published output, and of the floor (a load on a server that does nothing).
+    """Draw latency by percentile: of `steps`, a published output and the floor (a load on a do-nothing server).
 
-    A line is faint where fewer than ten samples lie beyond. Invalid and saturated steps have no curve. The floor is
-    dotted unless a step has its rate and connections. `service` adds service times. `heading` states the result.
-    `labels` names steps in the legend, by step name. `limits` has (percentile, limit in us) of an objective.
+    A curve is faint where fewer than ten samples are slower. Invalid and saturated steps have no curve. The floor is
+    solid if its rate and connections are those of a step, else dotted. `service` adds service times. `heading` states
+    the result. `labels`: {step name: name in the legend}. `limits`: (percentile 0..1, limit in us) of an objective.
     """
     lines, floor_curve = curves(steps, published, service, labels or {}), None
     if floor is not None and quotable(floor):
@@ -370,11 +370,12 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     rates = {facts.offered_rps(step) for step in steps}
     at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
-    if level is None:
+    if level is None and all(instrument.within_instrument(run.steps, step, 0.5) for step, run in loads):
         return f"{heading}: response times about as on a server that does nothing"
     named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
-    values = [f"{name} {facts.written(us)}" for name, step in named if (us := facts.quoted(step, level)) is not None]
-    if not 0 < len(values) <= MOST_VALUES:
+    quoted = ((name, facts.quoted(step, level)) for name, step in named if level is not None)
+    values = [f"{name} {facts.written(us)}" for name, us in quoted if us is not None]
+    if level is None or not 0 < len(values) <= MOST_VALUES:
         return f"{heading}: response time by percentile"
     return f"{heading}: {words.level(level)} {', '.join(values)}"
 

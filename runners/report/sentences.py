@@ -118,7 +118,7 @@ def _change(row: Row) -> str:
     if row.ratio < 1:
         least, value = f"{words.percent(1 - row.high)} lower", words.percent(1 - row.ratio)
     elif row.ratio > 1 + FACTOR_FROM:
-        least, value = f"{factor(row.low)} the baseline", factor(row.ratio)
+        least, value = f"{factor(row.low)} as much", factor(row.ratio)
     else:
         least, value = f"{words.percent(row.low - 1)} higher", words.percent(row.ratio - 1)
     return f"at least {least} (measured: {value} or more)"

@@ -45,7 +45,9 @@ def validity_line(checks: Sequence[Check]) -> str:
     """Return a sentence on how many checks passed and failed, and which checks could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
-    failed = f" and {words.count(len(known) - passed)} failed" if passed < len(known) else ""
+    kinds = len({check.about for check in known if check.failed})
+    alike = f", of {words.several(kinds, 'kind')}" if kinds < len(known) - passed else ""
+    failed = f" and {words.count(len(known) - passed)} failed{alike}" if passed < len(known) else ""
     text = f"{words.several(len(known), 'check')}: {words.count(passed)} passed{failed}"
     unknown = list(dict.fromkeys(check.about for check in checks if check.ok is None))
     missing = f"; {words.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""

@@ -255,8 +255,8 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
     more = difference(*shares)
     first, second = (comparison.workload.upper() for comparison in compared)
-    own = Measure.of(f"of the handling CPU of a mean {first}, passing on takes", shares[0], Unit.SHARE)
-    other = Measure.of(f"of that of a mean {second}", shares[1], Unit.SHARE)
+    own = Measure.of(f"share of a mean {first}'s handling CPU that passing on takes:", shares[0], Unit.SHARE)
+    other = Measure.of(f"of a mean {second}'s:", shares[1], Unit.SHARE)
     steps = tuple(name for comparison in compared for name in comparison.steps)
     basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
     return Answer(Verdict.of(more.low, more.high), (own.against(other),), basis, starts, Needed.STARTS, steps=steps)
@@ -279,9 +279,9 @@ def alike(results: Results, event: str, *workloads: str) -> Answer | None:
     verdict = Verdict.YES if max(apart.high, -apart.low) < ALIKE else Verdict.INCONCLUSIVE
     if apart.low > ALIKE or apart.high < -ALIKE:
         verdict = Verdict.NO
-    named = ((f"passing a {step.workload.upper()} on takes", part) for step, part in shares)
+    named = ((f"passing a {step.workload.upper()} on", part) for step, part in shares)
     own, other = (Measure.of(text, part, Unit.SHARE) for text, part in named)
-    own = replace(own, label=f"of the {profiles.EVENT_NAMES[event]}, {own.label}")
+    own = replace(own, label=f"of the {profiles.EVENT_NAMES[event]}, {own.label} takes")
     low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
     points = Bounded(100 * abs(apart.value), 100 * low, 100 * high)
     more = Measure.of(f"difference in percentage points (alike: below {100 * ALIKE:.0f})", points, Unit.COUNT)

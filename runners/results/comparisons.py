@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from runners.analysis import facts
 from runners.analysis.comparison import Alone, Comparison, Form
@@ -31,6 +32,12 @@ class Difference:
     rate_rps: float = math.nan  # the rate offered to each side; NaN in closed loop
     alone: Alone | None = None  # the medians of two loads, on the baseline alone and on the treatment alone
 
+    @property
+    def turned(self) -> Self:
+        """The difference of the baseline from the treatment."""
+        rows = [row and row.turned for row in (self.all_threads, self.cpu)]
+        return replace(self, row=self.row.turned, all_threads=rows[0], cpu=rows[1])
+
 
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
     """Return a comparison's row with values to judge it by. `medians` (of loads on one server) replace its medians."""
@@ -56,11 +63,11 @@ def differs(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: does a treatment change `quantity`, against its baseline, in a direction in `yes`? None if no row fits.
+    """Answer: does a treatment change `quantity` (such as p50_us) against its baseline, in a direction in `yes`?
 
-    The first row that fits decides. `quantity`: such as p50_us. `blocks` (names), `treatment`: None matches any.
-    `loads_alone` has pairs (setting, workload), the baseline's and then the treatment's, of loads that ran with no
-    other server. The answer shows these loads' medians too.
+    The first comparison in `blocks` (names) with `treatment` decides (None: any); without one the answer is None.
+    `loads_alone`: (setting, workload) of a load on the baseline alone, then of one on the treatment alone; an answer
+    on p50_us shows their medians too.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]
@@ -133,8 +140,10 @@ def answer_of(
         elif row.starts_needed is not None and not row.refused:
             needed, count = Needed.STARTS, row.starts_needed
     basis = Basis.STARTS_BY_REQUEST if comparison.form == Form.REQUESTS else Basis.STARTS_BY_SLICE
-    evidence, figure = (difference_of(comparison, row, label, medians),), f"interleaved-{comparison.name}"
-    return Answer(verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure)
+    difference, figure = difference_of(comparison, row, label, medians), f"interleaved-{comparison.name}"
+    if tuple(yes) == (Direction.LOWER,) and not row.quantity.lower_is_better:  # the question asks about the baseline
+        difference = difference.turned
+    return Answer(verdict, (difference,), basis, row.starts, needed, count, comparison.steps, figure)
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:

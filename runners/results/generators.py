@@ -148,6 +148,10 @@ class TwoReadings:
     def median(self) -> Difference:
         return self.differences[0]
 
+    @property
+    def rate_rps(self) -> float:
+        return facts.offered_rps(self.loads[0])
+
 
 def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
     """Return how percentiles of one load differ between truepace and wrk2; None if they have no round in common."""

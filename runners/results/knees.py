@@ -101,6 +101,11 @@ def _places(step: Step) -> int:
     return int(step.subject.rpartition("-")[2])
 
 
+def _refused(step: Step, share: float) -> Measure:
+    refused = Measure(f"{facts.engine_name(step.subject)} refused", share, Unit.SHARE)
+    return refused.out_of(facts.offered_rps(step), Unit.RATE_RPS)
+
+
 def longer_queue(results: Results) -> Answer | None:
     """Answer: does the longest queue refuse fewer requests under overload than the shortest? None without two queues.
 
@@ -116,8 +121,7 @@ def longer_queue(results: Results) -> Answer | None:
     full = [step for step in pools if (step.record.connections or 0) > _places(step)]
     filled = [step for step in full if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED]
     shares = [refused_share(step) for step in filled]
-    named = zip((facts.engine_name(step.subject) for step in filled), shares, strict=True)
-    evidence = tuple(Measure(f"of the requests, {name} refused", share, Unit.SHARE) for name, share in named)
+    evidence = tuple(map(_refused, filled, shares))
     figure = next((ladder.anchor for ladder in results.ladders if pools[0] in ladder.steps), None)
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)

@@ -104,7 +104,8 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 
 def _added_here(results: Results) -> Iterator[Measure]:
     if (readings := two_readings(results.run.steps)) is not None:
-        yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
+        label = f"wrk2's median is higher than truepace's here, at {words.rate(readings.rate_rps)}, by"
+        yield Measure.of(label, readings.median.added_us, Unit.LATENCY_US)
 
 
 def _median_of(step: Step, results: Results) -> Measure:

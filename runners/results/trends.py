@@ -101,7 +101,7 @@ def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
 
 
 def trends_of(run: Run) -> tuple[Trend, ...] | None:
-    """Return the trends in a run that looked at the history; None for any other run."""
+    """Return the trends over the past runs that `run` collected; None for a run that collected none."""
     if not {"measurements", "runs"} <= set(run.frames):
         return None
     asked = str((run.manifest.get("parameters") or {}).get("metrics") or ",".join(METRICS))

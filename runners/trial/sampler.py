@@ -38,7 +38,7 @@ LOG = "sampler.log"
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
-    """Return the profiler for a server; `profiler`: the one for a JVM, or None. Raises MeasureError if none can run."""
+    """Return what profiles `server`: `profiler` if it is a JVM, else another tool. Raises MeasureError if none can."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}

@@ -104,7 +104,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A guess of the absent keys that explains an output's errors: every read of an absent key is an error."""
+    """A guess which keys the store lacks, with as many reads of these keys as the output has errors."""
 
     absent: str  # the absent keys, in words
     chance: float  # probability that a draw is an absent key

@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from runners import words
+from runners.analysis import interleaved
 from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
+from runners.analysis.quantities import QUANTITIES
+from runners.analysis.treatments import Start
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.load import GET, PUT, SIZES, Rate, Shape, Size
 from runners.design.objective import CPU, THROUGHPUT
@@ -29,6 +33,7 @@ from runners.report.comparison import interleaved_sections as sections
 from runners.results.answer import Basis
 from runners.results.answer import Verdict as Answered
 from runners.results.checks import checks
+from runners.results.comparisons import Difference, answer_of
 from runners.results.results import Results
 from runners.storage.archive import write_archive
 from runners.storage.run_folder import RunFolder
@@ -95,6 +100,36 @@ def test_each_start_has_fresh_servers_of_all_that_are_up_at_once(bench: Bench) -
     assert about is not None
     assert (about.treatments, about.control, about.reference) == (("lsm", "rocksdb"), "lsm-control", "noop")
     assert {target.name for target in steps[-1].record.targets} == {"lsm", "rocksdb", "lsm-control", "noop"}
+
+
+@pytest.mark.parametrize(("starts", "alone"), [(FEWEST_STARTS - 1, False), (FEWEST_STARTS, True)])
+def test_values_beside_a_ratio_are_of_loads_alone_only_if_those_could_contradict_it(
+    compared: Run, monkeypatch: pytest.MonkeyPatch, starts: int, alone: bool
+) -> None:
+    steps = [step for step in compared.steps if step.record.interleaved and (step.record.round or 0) <= starts]
+    shared = interleaved.comparison(steps).row("p50_us")
+    solo = Start(np.log([200.0, 220.0, 200.0]), np.empty((0, 3)))
+    monkeypatch.setattr(interleaved, "_solo", lambda *_: [solo] * starts)
+    row = interleaved.comparison(steps).row("p50_us")
+    assert row is not None and shared is not None and row.starts == starts
+    assert row.baseline_value == pytest.approx(200.0 if alone else shared.baseline_value)
+    assert row.treatment_value == pytest.approx(row.baseline_value * row.ratio)
+
+
+def test_a_question_about_the_baseline_s_rate_has_the_change_in_its_direction(compared: Run) -> None:
+    (found,) = comparisons(compared)
+    row = found.row("p50_us")
+    assert row is not None
+    changed = {"ratio": 0.8, "low": 0.75, "high": 0.9, "direction": Direction.LOWER, "at_least": frozenset({"lsm"})}
+    row = dataclasses.replace(row, quantity=QUANTITIES[THROUGHPUT], **changed)
+    answer = answer_of(found, row, (Direction.LOWER,))
+    (difference,) = answer.evidence
+    assert answer.verdict == Answered.YES and isinstance(difference, Difference)
+    turned = difference.row
+    assert (turned.treatment, turned.baseline, turned.direction) == ("lsm", "rocksdb", Direction.HIGHER)
+    assert (turned.ratio, turned.low, turned.high) == pytest.approx((1 / 0.8, 1 / 0.9, 1 / 0.75))
+    assert turned.text("lsm") == row.text("lsm") and turned.turned == row
+    assert answer_of(found, row, (Direction.HIGHER,)).evidence[0].row == row
 
 
 def test_the_order_is_that_of_the_seed_and_differs_between_starts() -> None:
