@@ -19,7 +19,7 @@ def planted(seed: int, *, stops: bool) -> Attribution:
     stalls = apart(random, 6, LENGTH_S, 0.03, 0.2)
     tail = find(history(random, LENGTH_S, stalls).slices)
     assert tail is not None
-    others = [one for one in bystanders(random, LENGTH_S) if not (stops and one.stops)]
+    others = [cause for cause in bystanders(random, LENGTH_S) if not (stops and cause.stops)]
     return attribute(tail, [as_cause("planted", stalls, stops), *others])
 
 
@@ -36,11 +36,11 @@ def unrelated(seed: int) -> Attribution:
 
 @pytest.mark.parametrize("stops", [False, True], ids=["contention", "stop"])
 def test_a_planted_cause_is_named_and_no_other(stops: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    found = [planted(seed, stops=stops) for seed in range(HISTORIES)]
-    named = [[share.cause.name for share in each.named] for each in found]
+    attributions = [planted(seed, stops=stops) for seed in range(HISTORIES)]
+    named = [[share.cause.name for share in attribution.named] for attribution in attributions]
     right = sum("planted" in names for names in named)
     alone = sum(names == ["planted"] for names in named)
-    explained = np.mean([1 - each.unexplained for each in found])
+    explained = np.mean([1 - attribution.unexplained for attribution in attributions])
     with capsys.disabled():
         print(
             f"\n  planted cause named in {right} of {HISTORIES}, alone in {alone}; explains {explained:.3f} on average"
@@ -70,8 +70,8 @@ def test_without_a_stall_there_is_nothing_to_name(capsys: pytest.CaptureFixture[
 
 
 def test_a_cause_that_is_active_half_of_the_time_explains_nothing() -> None:
-    found = unrelated(3)
-    (half,) = [share for share in found.shares if share.cause.name == "compaction"]
+    attribution = unrelated(3)
+    (half,) = [share for share in attribution.shares if share.cause.name == "compaction"]
     assert not half.named
 
 
@@ -79,13 +79,13 @@ def test_a_stall_keeps_the_queue_that_it_left_behind() -> None:
     random = np.random.default_rng(5)
     tail = find(history(random, 20.0, [(8.03, 0.25)]).slices)
     assert tail is not None
-    worst = max(tail.spikes, key=lambda each: each.excess_ms)
+    worst = max(tail.spikes, key=lambda spike: spike.excess_ms)
     assert worst.excess_ms > 0.99 * tail.excess_ms
     assert worst.begin_s == pytest.approx(8.03, abs=0.11)
     assert worst.end_s == pytest.approx(8.03 + 2 * 0.25, abs=0.11)
     assert worst.peak_us == pytest.approx(250_000, rel=0.06)
-    found = attribute(tail, [as_cause("GC pause", [(8.03, 0.25)], stops=True)])
-    (share,) = found.named
+    attribution = attribute(tail, [as_cause("GC pause", [(8.03, 0.25)], stops=True)])
+    (share,) = attribution.named
     assert share.share.value > 0.95
 
 
@@ -97,11 +97,11 @@ def test_two_causes_share_a_spike_and_a_short_one_gets_nothing() -> None:
     halves = [
         as_cause(name, [(begin + at, 0.1) for begin, _ in stalls]) for name, at in (("first", 0.0), ("second", 0.1))
     ]
-    found = attribute(tail, [*halves, as_cause("short", [(begin, 0.01) for begin, _ in stalls])])
-    assert {share.cause.name for share in found.named} == {"first", "second"}
-    for share in found.named:
+    attribution = attribute(tail, [*halves, as_cause("short", [(begin, 0.01) for begin, _ in stalls])])
+    assert {share.cause.name for share in attribution.named} == {"first", "second"}
+    for share in attribution.named:
         assert share.share.value == pytest.approx(0.5, abs=0.08)
-    assert found.unexplained < 0.15
+    assert attribution.unexplained < 0.15
 
 
 def test_shares_never_add_up_to_more_than_the_tail() -> None:
@@ -109,5 +109,5 @@ def test_shares_never_add_up_to_more_than_the_tail() -> None:
     stalls = apart(random, 8, LENGTH_S, 0.05, 0.1)
     tail = find(history(random, LENGTH_S, stalls).slices)
     assert tail is not None
-    found = attribute(tail, [as_cause(f"cause {k}", stalls) for k in range(4)])
-    assert sum(share.share.value for share in found.named) <= 1 + 1e-9
+    attribution = attribute(tail, [as_cause(f"cause {k}", stalls) for k in range(4)])
+    assert sum(share.share.value for share in attribution.named) <= 1 + 1e-9

@@ -49,16 +49,16 @@ def test_a_history_without_a_change_shows_none(noise: str, runs: int) -> None:
 @pytest.mark.parametrize("noise", ["normal", "heavy-tailed"])
 def test_a_planted_shift_is_found_where_it_is_and_its_interval_holds_it(noise: str) -> None:
     chance = np.random.default_rng(8)
-    found = held = 0
+    detected = held = 0
     for _ in range(HISTORIES):
         level = NOISES[noise](chance, 20)
         level[10:] += np.log(1.2)
         near = [change for change in changes(100 * np.exp(level)) if abs(change.index - 10) <= 1]
-        found += bool(near)
+        detected += bool(near)
         held += bool(near) and near[0].low <= 1.2 <= near[0].high
-    print(f"{noise}: +20 % found in {found} of {HISTORIES}, inside its interval in {held}")
-    assert found >= HISTORIES - at_most(0.05)
-    assert held >= found - at_most(0.05)
+    print(f"{noise}: +20 % found in {detected} of {HISTORIES}, inside its interval in {held}")
+    assert detected >= HISTORIES - at_most(0.05)
+    assert held >= detected - at_most(0.05)
 
 
 def test_the_usual_range_holds_the_next_run() -> None:
@@ -75,11 +75,11 @@ def test_the_usual_range_holds_the_next_run() -> None:
 
 @given(st.lists(st.floats(1e-3, 1e9), max_size=30))
 def test_any_figures_are_taken(values: list[float]) -> None:
-    found = changes(values)
-    assert found == changes(values)  # the same history tells the same
-    assert all(0 < change.index < len(values) for change in found)
-    assert [change.index for change in found] == sorted({change.index for change in found})
-    assert len(values) >= FEWEST_RUNS or not found
+    shifts = changes(values)
+    assert shifts == changes(values)  # the same history tells the same
+    assert all(0 < change.index < len(values) for change in shifts)
+    assert [change.index for change in shifts] == sorted({change.index for change in shifts})
+    assert len(values) >= FEWEST_RUNS or not shifts
 
 
 def test_a_constant_history_has_no_change() -> None:

@@ -30,7 +30,7 @@ def load(
     frames = {"intervals": steps.frames_of(list(values), SECONDS)["intervals"]}
     if compiling is not None:
         cores = [compiling if t_s >= SECONDS - 1.5 else 0.0 for t_s in np.arange(SECONDS * 10) / 10]
-        rows = [{"t_s": i / 10, "length_s": 0.1, "kind": "jit", "busy_ms": 100 * each} for i, each in enumerate(cores)]
+        rows = [{"t_s": i / 10, "length_s": 0.1, "kind": "jit", "busy_ms": 100 * busy} for i, busy in enumerate(cores)]
         frames["activity"] = frame("activity", rows)
     return steps.whole(steps.step(folder, name, list(values), frames=frames, engine=engine, **meta))
 

@@ -39,38 +39,38 @@ def with_p90(*values_ms: float) -> list[str]:
     return texts
 
 
-def one(a: Sequence[Output], b: Sequence[Output], *despite: str) -> Comparison:
-    (found,) = compare_outputs(a, b, despite)
-    return found.comparison
+def compared(a: Sequence[Output], b: Sequence[Output], *despite: str) -> Comparison:
+    (load,) = compare_outputs(a, b, despite)
+    return load.comparison
 
 
-def figure(found: Comparison, name: str) -> Row:
-    return next(row for row in found.rows if row.quantity.label == name)
+def figure(comparison: Comparison, name: str) -> Row:
+    return next(row for row in comparison.rows if row.quantity.label == name)
 
 
 def test_repeats_that_lie_apart_are_called_different_with_their_interval() -> None:
-    found = one(outputs(*with_p90(9.2, 9.3, 9.4, 9.25)), outputs(*with_p90(11.1, 11.2, 11.3, 11.15)))
-    p90 = figure(found, "p90")
+    comparison = compared(outputs(*with_p90(9.2, 9.3, 9.4, 9.25)), outputs(*with_p90(11.1, 11.2, 11.3, 11.15)))
+    p90 = figure(comparison, "p90")
     assert (p90.direction, p90.sampled, p90.starts) == (Direction.HIGHER, False, 4)
     assert p90.low < p90.ratio < p90.high
     assert p90.ratio == pytest.approx(1.2, abs=0.02)
-    assert figure(found, "p50").direction == Direction.INCONCLUSIVE
+    assert figure(comparison, "p50").direction == Direction.INCONCLUSIVE
 
 
 def test_repeats_that_overlap_are_inconclusive() -> None:
-    found = one(outputs(*with_p90(8.0, 9.3, 10.4)), outputs(*with_p90(8.5, 9.1, 11.0)))
-    assert figure(found, "p90").direction == Direction.INCONCLUSIVE
+    comparison = compared(outputs(*with_p90(8.0, 9.3, 10.4)), outputs(*with_p90(8.5, 9.1, 11.0)))
+    assert figure(comparison, "p90").direction == Direction.INCONCLUSIVE
 
 
 def test_one_run_of_each_has_the_interval_of_sampling_and_no_verdict() -> None:
-    found = one(outputs(*with_p90(9.3)), outputs(*with_p90(15.3)))
-    p90 = figure(found, "p90")
+    comparison = compared(outputs(*with_p90(9.3)), outputs(*with_p90(15.3)))
+    p90 = figure(comparison, "p90")
     assert p90.sampled and p90.direction == Direction.INCONCLUSIVE and p90.low < p90.ratio < p90.high
-    assert any("one run of a side" in note for note in found.notes)
+    assert any("one run of a side" in note for note in comparison.notes)
 
 
 def test_the_maximum_is_not_compared_nor_an_offered_rate() -> None:
-    refused = dict(one(outputs(HEALTHY), outputs(HEALTHY)).refused)
+    refused = dict(compared(outputs(HEALTHY), outputs(HEALTHY)).refused)
     assert "length of the run" in refused["max"]
     assert "offered" in refused["rate"]
 
@@ -86,8 +86,8 @@ def test_another_setting_is_refused_by_name_and_may_be_allowed() -> None:
     other = HEALTHY.replace("-c8", "-c16").replace("8 connections", "16 connections")
     with pytest.raises(PlanError, match=r"connections: 8 against 16.*--despite 'connections'"):
         compare_outputs(outputs(HEALTHY), outputs(other))
-    found = one(outputs(HEALTHY), outputs(other), "connections")
-    assert any("connections differs, as was allowed" in note for note in found.notes)
+    comparison = compared(outputs(HEALTHY), outputs(other), "connections")
+    assert any("connections differs, as was allowed" in note for note in comparison.notes)
 
 
 def test_a_refusal_names_the_settings_of_the_two_outputs_that_differ_least() -> None:
@@ -99,33 +99,33 @@ def test_a_refusal_names_the_settings_of_the_two_outputs_that_differ_least() -> 
 
 def test_the_latency_of_a_rate_that_was_not_achieved_is_not_compared() -> None:
     short = HEALTHY.replace("-R2000", "-R2600")
-    refused = dict(one(outputs(short), outputs(short)).refused)
+    refused = dict(compared(outputs(short), outputs(short)).refused)
     assert "is not that of its rate" in refused["latency"]
 
 
 def test_errors_and_time_outs_are_not_compared_with_successes() -> None:
     bad = CLOSED.replace("Requests/sec", "  Non-2xx or 3xx responses: 700\nRequests/sec")
-    found = one(outputs(CLOSED), outputs(bad))
-    assert {name for name, _ in found.refused} == {"rate", "latency"}
-    assert "5.83" in dict(found.refused)["latency"]
+    comparison = compared(outputs(CLOSED), outputs(bad))
+    assert {name for name, _ in comparison.refused} == {"rate", "latency"}
+    assert "5.83" in dict(comparison.refused)["latency"]
     late = CLOSED.replace("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 3\nRequests/sec")
-    assert "time-outs" in dict(one(outputs(CLOSED), outputs(late)).refused)["latency"]
+    assert "time-outs" in dict(compared(outputs(CLOSED), outputs(late)).refused)["latency"]
 
 
 def test_an_average_of_percentiles_is_no_percentile() -> None:
     averaged = f"# Average of 5 runs\n{HEALTHY}"
-    assert "average of percentiles" in dict(one(outputs(HEALTHY), outputs(averaged)).refused)["latency"]
+    assert "average of percentiles" in dict(compared(outputs(HEALTHY), outputs(averaged)).refused)["latency"]
 
 
 def test_a_summary_of_means_has_nothing_to_compare_but_its_rate() -> None:
     summary = (TOOLS / "jmeter-5.6.3.txt").read_text()
-    found = one(outputs(summary), outputs(summary))
-    assert "prints no percentile" in dict(found.refused)["latency"]
+    comparison = compared(outputs(summary), outputs(summary))
+    assert "prints no percentile" in dict(comparison.refused)["latency"]
 
 
 def test_closed_loops_are_compared_by_their_rates() -> None:
     faster = CLOSED.replace("12000 requests", "15000 requests").replace("200.00", "250.00")
-    rate = figure(one(outputs(CLOSED, CLOSED, CLOSED), outputs(faster, faster, faster)), "rate")
+    rate = figure(compared(outputs(CLOSED, CLOSED, CLOSED), outputs(faster, faster, faster)), "rate")
     assert (rate.direction, round(rate.ratio, 3)) == (Direction.HIGHER, 1.25)
 
 
@@ -134,8 +134,8 @@ def test_loads_are_matched_by_their_offered_rates() -> None:
     other = (
         HEALTHY.replace("-R2000", "-R5000").replace("2000.00", "5000.00").replace("120000 requests", "300000 requests")
     )
-    found = compare_outputs(outputs(HEALTHY, other), outputs(other, fast))
-    assert [load.b[0].offered_rps for load in found] == [1_990, 5_000]
+    loads = compare_outputs(outputs(HEALTHY, other), outputs(other, fast))
+    assert [load.b[0].offered_rps for load in loads] == [1_990, 5_000]
 
 
 def test_files_are_compared_on_the_command_line(tmp_path: Path) -> None:

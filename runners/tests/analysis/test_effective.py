@@ -101,7 +101,7 @@ def test_bounds_enclose_the_value_and_never_fall_below_the_independent_ones() ->
 
 
 def test_few_stretches_or_one_value_give_no_bound_and_no_error() -> None:
-    one = Blocks(np.zeros(1), np.array([5.0]), np.array([[9]]))
-    assert all(math.isnan(side) for side in intervals.bounds(one, 0.5))
+    single = Blocks(np.zeros(1), np.array([5.0]), np.array([[9]]))
+    assert all(math.isnan(side) for side in intervals.bounds(single, 0.5))
     same = Blocks(np.arange(9.0), np.array([5.0]), np.full((9, 1), 4))
     assert all(math.isnan(side) for side in intervals.bounds(same, 0.99))

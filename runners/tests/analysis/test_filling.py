@@ -21,8 +21,8 @@ from runners.storage.run_folder import REFERENCE, RunFolder
 def steps() -> list[Step]:
     """The writes of the kept run of experiment 06, in the order in which they were taken."""
     kept = RunFolder.open(REFERENCE / "06").steps()
-    found = [read_step(folder) for folder in kept if folder.name.startswith((FILL, "probe-put"))]
-    return sorted(found, key=lambda step: step.record.ended_unix_us)
+    writes = [read_step(folder) for folder in kept if folder.name.startswith((FILL, "probe-put"))]
+    return sorted(writes, key=lambda step: step.record.ended_unix_us)
 
 
 def test_every_store_fills_about_as_fast_as_it_took_the_load_before(steps: list[Step]) -> None:

@@ -69,23 +69,23 @@ def alike() -> list[Effects]:
 
 def test_two_processes_of_one_setting_are_called_different_by_chance_alone(alike: list[Effects]) -> None:
     most = binom.ppf(0.999, SIMULATED, 0.05)
-    assert sum(found.control is None or not found.control.change.holds_zero for found in alike) <= most
-    assert sum(found.effects[0].direction in (Direction.HIGHER, Direction.LOWER) for found in alike) <= most
+    assert sum(comparison.control is None or not comparison.control.change.holds_zero for comparison in alike) <= most
+    assert sum(comparison.effects[0].direction in (Direction.HIGHER, Direction.LOWER) for comparison in alike) <= most
 
 
 def test_the_interval_holds_a_planted_effect_and_finds_it() -> None:
     planted = [simulated(seed, 1.1) for seed in range(rounds(20, 40))]
-    changes = [found.effects[0].change for found in planted]
+    changes = [comparison.effects[0].change for comparison in planted]
     assert sum(change.low <= 0.1 <= change.high for change in changes) >= binom.ppf(0.001, len(changes), 0.95)
-    assert sum(found.effects[0].direction == Direction.HIGHER for found in planted) >= 0.9 * len(planted)
+    assert sum(comparison.effects[0].direction == Direction.HIGHER for comparison in planted) >= 0.9 * len(planted)
     assert abs(float(np.median([change.value for change in changes])) - 0.1) < 0.02
 
 
 def test_with_one_start_there_is_no_verdict_on_the_treatments() -> None:
-    found = simulated(1, 1.5, starts=1)
-    assert found.effects[0].change.low > 0.3
-    assert found.effects[0].direction == Direction.INCONCLUSIVE
-    assert found.effects[0].starts_needed == 3
+    comparison = simulated(1, 1.5, starts=1)
+    assert comparison.effects[0].change.low > 0.3
+    assert comparison.effects[0].direction == Direction.INCONCLUSIVE
+    assert comparison.effects[0].starts_needed == 3
 
 
 def test_an_effect_within_the_margin_is_the_same() -> None:
@@ -99,19 +99,19 @@ def test_an_effect_within_the_margin_is_the_same() -> None:
 def test_what_differs_between_starts_is_not_hidden_by_many_requests() -> None:
     none = np.zeros((40, 2))  # blocks that never differ: many requests
     starts = [Start(np.log([100.0, 100.0 * factor]), none) for factor in (1.3, 0.8, 1.2, 0.9)]
-    found = compare(starts, ("base", "other"), "base", 0.02)
-    assert found.effects[0].direction == Direction.INCONCLUSIVE
-    assert found.between_starts == pytest.approx(1.0)
-    assert found.effects[0].starts_needed is not None and found.effects[0].starts_needed > 4
+    comparison = compare(starts, ("base", "other"), "base", 0.02)
+    assert comparison.effects[0].direction == Direction.INCONCLUSIVE
+    assert comparison.between_starts == pytest.approx(1.0)
+    assert comparison.effects[0].starts_needed is not None and comparison.effects[0].starts_needed > 4
 
 
 def test_a_request_without_a_response_is_slower_than_any() -> None:
     frame = a_start(np.random.default_rng(3))
     frame.loc[frame["target"] == "other", "fate"] = "censored"
-    found = start_of(frame, TREATMENTS, 0.5)
-    assert math.isinf(found.logs[2])
+    start = start_of(frame, TREATMENTS, 0.5)
+    assert math.isinf(start.logs[2])
     with pytest.raises(ValueError, match="no start has a finite value"):
-        compare([found], TREATMENTS, "base", 0.02)
+        compare([start], TREATMENTS, "base", 0.02)
 
 
 def test_dunnetts_critical_values_are_those_of_his_table() -> None:
@@ -129,7 +129,7 @@ def test_a_factor_common_to_a_start_changes_nothing(factors: list[float], unit: 
         start_from({"base": (10.0 + i) * f * unit, "other": 12.0 * f * unit}, ("base", "other"))
         for i, f in enumerate(factors)
     ]
-    first, second = (compare(each, ("base", "other"), "base", 0.05).effects[0].change for each in (plain, scaled))
+    first, second = (compare(starts, ("base", "other"), "base", 0.05).effects[0].change for starts in (plain, scaled))
     assert (first.value, first.low, first.high) == pytest.approx((second.value, second.low, second.high))
 
 
@@ -148,7 +148,7 @@ def test_an_effect_that_the_loads_alone_contradict_is_taken_from_them() -> None:
 
     def starts(change: float, spread: float) -> list[Start]:
         logs = [random.normal(0, 0.1) + random.normal(0, spread, 3) + np.array([0, 0, change]) for _ in range(4)]
-        return [Start(each, np.empty((0, 3))) for each in logs]
+        return [Start(row, np.empty((0, 3))) for row in logs]
 
     names = ("a", "a-control", "b")
     shared = compare(starts(0.1, 0.002), names, "a", 0.02, "a-control")
@@ -156,8 +156,8 @@ def test_an_effect_that_the_loads_alone_contradict_is_taken_from_them() -> None:
     vague = compare(starts(0.3, 0.3), names, "a", 0.02, "a-control")
     assert without_spill_over(shared, alone).effects == alone.effects
     assert without_spill_over(shared, vague) == shared, "loads that say little contradict nothing"
-    one = compare(starts(0.3, 0.01)[:1], names, "a", 0.02, "a-control")
-    assert without_spill_over(shared, one) == shared
+    one_start = compare(starts(0.3, 0.01)[:1], names, "a", 0.02, "a-control")
+    assert without_spill_over(shared, one_start) == shared
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_a_percentile_not_above_the_server_that_does_nothing_is_within_the_floor
         start_from(dict(zip(names, 90 * np.array([base, other, 1.0]) * chance.normal(1, 0.01, 3), strict=True)), names)
         for _ in range(4)
     ]
-    found = above(starts, names, about, "p99_us")
-    assert {name for name, change in found.items() if not change.low > 0} == inside
+    above_floor = above(starts, names, about, "p99_us")
+    assert {name for name, change in above_floor.items() if not change.low > 0} == inside
     assert not above(starts, names, about, "cpu_us"), "CPU time has no floor of the instrument"
 
 
@@ -194,10 +194,10 @@ def test_a_percentile_within_the_floor_is_at_most_that_and_on_both_sides_not_com
     about = InterleavedRecord(treatments=("base", "other"), reference="nothing", smallest_difference=0.03)
     lower = Row(QUANTITIES["p99_us"], "base", "other", 0.77, 0.7, 0.8, Direction.LOWER, 100.0, 77.0, 4)
     above_it = {name: Bounded(low + 0.05, low, low + 0.1) for name, low in (("base", of_base), ("other", of_other))}
-    found = resolved(lower, above_it, about)
-    assert ("at most 77" in found.pair) == (said == "at least")
-    assert (found.refused == (Refusal(Reason.WITHIN_FLOOR),)) == (said == "not compared")
-    assert found.change == ("at least 20.0\u00a0% lower" if said == "at least" else lower.change)
+    row = resolved(lower, above_it, about)
+    assert ("at most 77" in row.pair) == (said == "at least")
+    assert (row.refused == (Refusal(Reason.WITHIN_FLOOR),)) == (said == "not compared")
+    assert row.change == ("at least 20.0\u00a0% lower" if said == "at least" else lower.change)
 
 
 def test_a_tail_without_a_server_that_does_nothing_is_not_compared_and_a_median_is() -> None:

@@ -33,8 +33,8 @@ def search(seed: int, bursts_a_second: float, spread: float = 0.0) -> Curve:
     return curve(tuple(simulated_search(seed, bursts_a_second, spread, OBJECTIVE)), OBJECTIVE)
 
 
-def held(truth_rps: float, found: list[Bounded]) -> int:
-    return sum(each.low <= truth_rps <= each.high for each in found)
+def held(truth_rps: float, intervals: list[Bounded]) -> int:
+    return sum(interval.low <= truth_rps <= interval.high for interval in intervals)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def held(truth_rps: float, found: list[Bounded]) -> int:
 def test_without_the_machine_s_stalls_the_interval_holds_the_knee_and_is_narrow(
     bursts_a_second: float, spread: float, count: int
 ) -> None:
-    found = [search(seed, bursts_a_second, spread).knee for seed in range(count)]
+    knees = [search(seed, bursts_a_second, spread).knee for seed in range(count)]
     wanted = int(binom.ppf(0.002, count, 0.95))
-    assert held(true_knee_rps(OBJECTIVE), found) >= wanted, "at 95 % fewer come by chance in one of 500"
-    assert np.median([each.high / each.low - 1 for each in found]) <= 0.2
+    assert held(true_knee_rps(OBJECTIVE), knees) >= wanted, "at 95 % fewer come by chance in one of 500"
+    assert np.median([knee.high / knee.low - 1 for knee in knees]) <= 0.2
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,10 @@ def test_with_three_starts_the_interval_holds_the_mean_knee_and_that_of_two_sett
 ) -> None:
     curves = [curve(tuple(started_search(seed, 0.4, between, OBJECTIVE)), OBJECTIVE) for seed in range(2 * count)]
     wanted = int(binom.ppf(0.002, count, 0.95))
-    assert held(true_knee_rps(OBJECTIVE), [each.knee for each in curves[:count]]) >= wanted
+    assert held(true_knee_rps(OBJECTIVE), [fitted.knee for fitted in curves[:count]]) >= wanted
     ratios = [ratio(*pooled((of, against))) for of, against in zip(curves[::2], curves[1::2], strict=True)]
-    assert held(1.0, ratios) >= wanted and np.median([each.high / each.low - 1 for each in ratios]) <= 0.4 + 5 * between
+    widths = [interval.high / interval.low - 1 for interval in ratios]
+    assert held(1.0, ratios) >= wanted and np.median(widths) <= 0.4 + 5 * between
 
 
 def test_several_servers_tell_together_how_far_starts_lie_apart() -> None:
@@ -86,13 +87,13 @@ def step(rps: float, p99_us: float, achieved: float = 1.0, stalled: float = 0.0,
 def test_a_knee_beyond_the_rates_that_were_offered_has_an_open_side() -> None:
     random = np.random.default_rng(5)
     low = [simulated_step(random, rps, 0) for rps in np.geomspace(500, 1500, 12)]
-    found = estimate(low, OBJECTIVE)
-    assert math.isnan(curve(tuple(low), OBJECTIVE).knee.high) and found.kind == Kind.OPEN and found.low_rps <= 1500
+    knee = estimate(low, OBJECTIVE)
+    assert math.isnan(curve(tuple(low), OBJECTIVE).knee.high) and knee.kind == Kind.OPEN and knee.low_rps <= 1500
     assert estimate(low, OBJECTIVE, limits_rps=(100, 1600)).kind == Kind.ABOVE
     assert next_rates(low, OBJECTIVE, 8)[-1] > 2_500, "the next load looks further up"
     high = [simulated_step(random, rps, 0) for rps in np.geomspace(6000, 9000, 12)]
-    found = estimate(high, OBJECTIVE)
-    assert math.isnan(curve(tuple(high), OBJECTIVE).knee.low) and found.kind == Kind.OPEN and found.high_rps >= 6000
+    knee = estimate(high, OBJECTIVE)
+    assert math.isnan(curve(tuple(high), OBJECTIVE).knee.low) and knee.kind == Kind.OPEN and knee.high_rps >= 6000
     assert estimate(high, OBJECTIVE, limits_rps=(5_900, 1e6)).kind == Kind.BELOW
     assert next_rates(high, OBJECTIVE, 8)[0] < 2_500
     assert next_rates(high, OBJECTIVE, 8, low_rps=5_000)[0] == 5_000
@@ -126,7 +127,7 @@ def test_what_disturbed_a_step_never_made_it_better(
     read = replace(short(1000, p99_ms, achieved, stalled), lost=lost)
     best = replace(read, latency_us=((0.99, 1000 * p99_ms * least),), achieved=max(achieved, least))
     late = replace(read, best=best)
-    bounds = [each.bounds(OBJECTIVE) for each in (replace(read, stalled=0.0), read, late)]
+    bounds = [rate_step.bounds(OBJECTIVE) for rate_step in (replace(read, stalled=0.0), read, late)]
     assert bounds[0][0] == bounds[0][1] == bounds[1][1] == bounds[2][1]
     assert bounds[2][0] <= bounds[1][0] <= bounds[0][0]
 
@@ -165,7 +166,7 @@ def test_a_start_unlike_those_before_is_asked_beyond_their_knee() -> None:
 
 def test_a_server_whose_every_step_misses_has_no_knee_among_them_and_is_asked_further_down() -> None:
     steps = [step(rps, 20_000 if rps < 2_000 else 900_000) for rps in range(500, 2_600, 50)]
-    assert (found := estimate(steps, OBJECTIVE)).kind == Kind.OPEN and found.high_rps == 500
+    assert (knee := estimate(steps, OBJECTIVE)).kind == Kind.OPEN and knee.high_rps == 500
     assert next_rates(steps, OBJECTIVE, 8)[0] == 125
 
 
@@ -185,8 +186,8 @@ def short(rps: float, p99_ms: float, achieved: float, stalled: float) -> RateSte
 
 
 def test_steps_in_which_the_machine_stalled_tell_where_the_knee_lies() -> None:
-    steps = tuple(short(*each) for each in TOO_HIGH)
-    calm = tuple(each for each in steps if each.stalled < 0.001)
+    steps = tuple(short(*row) for row in TOO_HIGH)
+    calm = tuple(rate_step for rate_step in steps if rate_step.stalled < 0.001)
     knee = curve(steps, OBJECTIVE).knee
     assert knee.low < 11_380 < 12_130 < knee.high, "between what met and what missed by more than its stalls explain"
     assert knee.high / knee.low < 0.9 * curve(calm, OBJECTIVE).knee.high / curve(calm, OBJECTIVE).knee.low
@@ -200,18 +201,19 @@ def unknown(of: RateStep) -> RateStep:
 def test_what_is_missed_while_the_generator_was_late_leaves_a_lower_bound() -> None:
     steps = simulated_search(1, 0.4, 0.0, OBJECTIVE)
     knee = estimate(steps, OBJECTIVE)
-    met = [each for each in steps if each.excess(OBJECTIVE) <= 0]
-    late = [unknown(each) for each in steps if each.excess(OBJECTIVE) > 0]
-    found = estimate([*met, *late], OBJECTIVE)
-    assert knee.kind == Kind.FOUND and found.kind == Kind.ABOVE and found.late and not found.precise
-    assert math.isnan(found.rps) and math.isnan(found.high_rps) and found.low_rps <= knee.low_rps
-    assert found.ceiling_rps == min(each.rps for each in late if each.rps > max(one.rps for one in met))
+    met = [rate_step for rate_step in steps if rate_step.excess(OBJECTIVE) <= 0]
+    late = [unknown(rate_step) for rate_step in steps if rate_step.excess(OBJECTIVE) > 0]
+    lower_bound = estimate([*met, *late], OBJECTIVE)
+    assert knee.kind == Kind.FOUND and lower_bound.kind == Kind.ABOVE and lower_bound.late and not lower_bound.precise
+    assert math.isnan(lower_bound.rps) and math.isnan(lower_bound.high_rps) and lower_bound.low_rps <= knee.low_rps
+    highest_met_rps = max(rate_step.rps for rate_step in met)
+    assert lower_bound.ceiling_rps == min(rate_step.rps for rate_step in late if rate_step.rps > highest_met_rps)
     assert not estimate(steps, OBJECTIVE).late
 
 
 def test_the_ratio_of_a_knee_to_itself_holds_one_and_to_a_faster_server_s_holds_that() -> None:
-    found = search(1, 0.4)
-    same, faster = ratio(found, found), ratio(Curve(found.places + math.log(1.5), found.joint), found)
+    fitted = search(1, 0.4)
+    same, faster = ratio(fitted, fitted), ratio(Curve(fitted.places + math.log(1.5), fitted.joint), fitted)
     assert same.low < 1 < same.high and faster.value == pytest.approx(1.5, rel=0.01)
     assert faster.low / same.low == pytest.approx(1.5) and faster.low > 1.2
 
@@ -293,7 +295,7 @@ def test_a_server_that_sustains_less_than_short_steps_show_is_known_by_what_it_s
     truth_rps = true_knee_rps(OBJECTIVE, OBJECTIVE.sustained_s, share * CAPACITY_RPS)
     spread = 0.03 if bursts_a_second else 0.0
     knees = [confirmed_search(seed, bursts_a_second, spread, share, 8, OBJECTIVE).knee for seed in range(count)]
-    found = [Bounded(knee.rps, knee.low_rps, knee.high_rps) for knee in knees if knee.kind == Kind.FOUND]
+    intervals = [Bounded(knee.rps, knee.low_rps, knee.high_rps) for knee in knees if knee.kind == Kind.FOUND]
     wanted = int(binom.ppf(0.002, count, 0.95))
-    assert held(truth_rps, found) >= wanted and sum(knee.confirmed for knee in knees) >= wanted
+    assert held(truth_rps, intervals) >= wanted and sum(knee.confirmed for knee in knees) >= wanted
     assert max(knee.rps for knee in knees) <= 1.05 * truth_rps

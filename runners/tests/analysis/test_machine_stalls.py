@@ -61,17 +61,17 @@ def test_a_stall_that_finds_a_queue_adds_to_it() -> None:
 def test_without_the_machine_s_stalls_the_p99_is_that_of_a_calm_machine() -> None:
     calm, calm_left_out = undisturbed(seen([]), slices([]), MOST_UTILISATION)
     disturbed, _ = undisturbed(seen([]), slices(STOOD), MOST_UTILISATION)
-    found, left_out = undisturbed(seen(STOOD), slices(STOOD), MOST_UTILISATION)
+    corrected, left_out = undisturbed(seen(STOOD), slices(STOOD), MOST_UTILISATION)
     assert calm_left_out == 0 and 3 / 200 <= left_out <= 9 / 200
     assert disturbed[0.99] > 10 * calm[0.99]
-    assert found[0.99] == pytest.approx(calm[0.99], rel=0.07)
+    assert corrected[0.99] == pytest.approx(calm[0.99], rel=0.07)
 
 
 def test_what_a_server_did_to_itself_stays_in() -> None:
     own, _ = undisturbed(seen([]), slices(OWN), MOST_UTILISATION)
-    found, _ = undisturbed(seen(STOOD), slices(OWN), MOST_UTILISATION)
-    assert found[0.99] == pytest.approx(own[0.99], rel=0.2)
-    assert found[0.99] > 20_000
+    corrected, _ = undisturbed(seen(STOOD), slices(OWN), MOST_UTILISATION)
+    assert corrected[0.99] == pytest.approx(own[0.99], rel=0.2)
+    assert corrected[0.99] > 20_000
 
 
 def test_windows_are_the_same_for_a_target_that_suffered_and_one_that_did_not() -> None:
@@ -90,7 +90,7 @@ def test_the_witness_is_a_cause_of_the_machine_and_stands_for_steal(tmp_path: Pa
     for witness, name in asked:
         step = load(tmp_path, STOOD, seen(STOOD), witness)
         step.frames["activity"] = busy
-        assert [one.name for one in latency_spikes.causes_of(step)] == [name] and name in latency_spikes.MACHINE
+        assert [cause.name for cause in latency_spikes.causes_of(step)] == [name] and name in latency_spikes.MACHINE
 
 
 def requests(response_us: list[float], target: list[str]) -> pd.DataFrame:
@@ -164,8 +164,8 @@ def test_what_serving_threads_waited_for_is_divided_between_others_and_the_serve
 ) -> None:
     step = load(tmp_path, STOOD, seen([]), None)
     step.frames["activity"] = of_activity(**busy_ms)
-    found = {one.name: float(one.capacity_ms.sum()) for one in latency_spikes.causes_of(step)}
-    assert found == pytest.approx(expected)
+    capacity_ms = {cause.name: float(cause.capacity_ms.sum()) for cause in latency_spikes.causes_of(step)}
+    assert capacity_ms == pytest.approx(expected)
     assert latency_spikes.CROWDED not in latency_spikes.MACHINE
 
 
@@ -173,7 +173,7 @@ def test_without_names_of_serving_threads_other_processes_count_with_what_they_r
     step = load(tmp_path, STOOD, seen([]), None)
     rows = of_activity(**{"foreign": 80.0, "wait": 0.0, "sending wait": 0.0})
     step.frames["activity"] = rows[rows["kind"] != "serving"]
-    assert {one.name: float(one.capacity_ms.sum()) for one in latency_spikes.causes_of(step)} == {
+    assert {cause.name: float(cause.capacity_ms.sum()) for cause in latency_spikes.causes_of(step)} == {
         latency_spikes.FOREIGN: 80.0
     }
 

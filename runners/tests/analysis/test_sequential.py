@@ -37,16 +37,16 @@ def looked_at(random: np.random.Generator, change: float, between: float) -> tup
 @pytest.mark.parametrize("count", [300, pytest.param(4_000, marks=pytest.mark.long)])
 def test_looks_at_two_alike_find_no_more_differences_than_one_test_at_the_end(count: int) -> None:
     random = np.random.default_rng(1)
-    found = [looked_at(random, 0.0, 0.05)[0] for _ in range(count)]
-    false = sum(verdict in (Direction.HIGHER, Direction.LOWER) for verdict in found)
+    verdicts = [looked_at(random, 0.0, 0.05)[0] for _ in range(count)]
+    false = sum(verdict in (Direction.HIGHER, Direction.LOWER) for verdict in verdicts)
     assert false <= binom.ppf(0.999, count, 0.05)
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.long)])
 def test_a_difference_just_beyond_the_margin_is_called_the_same_no_more_often_than_that(count: int) -> None:
     random = np.random.default_rng(2)
-    found = [looked_at(random, MARGIN, 0.008)[0] for _ in range(count)]
-    assert sum(verdict == Direction.SAME for verdict in found) <= binom.ppf(0.999, count, 0.05)
+    verdicts = [looked_at(random, MARGIN, 0.008)[0] for _ in range(count)]
+    assert sum(verdict == Direction.SAME for verdict in verdicts) <= binom.ppf(0.999, count, 0.05)
 
 
 def test_a_clear_difference_and_a_clear_equivalence_end_early() -> None:

@@ -33,7 +33,7 @@ PLANTED = 0.1
 READS = ablations.SWITCHES["reads"].block("reads", "quick", 64)
 WRITES = ablations.SWITCHES["wal"].block("wal", "quick", 64)
 CHANGES = e05_sharded_cluster.compared(
-    "changes", "", tuple(cluster.setting(each, 2) for each in cluster.CHANGES), "quick", 120, ()
+    "changes", "", tuple(cluster.setting(change, 2) for change in cluster.CHANGES), "quick", 120, ()
 )
 
 
@@ -46,7 +46,7 @@ def throughput(chance: np.random.Generator, rps: Floats, length_s: float, slice_
     for begin_s, stood_s in stalls(chance, BURSTS_A_SECOND, len(runs) * GRAIN_S):
         runs[round(begin_s / GRAIN_S) : round((begin_s + stood_s) / GRAIN_S)] = 0.0
     ran = runs.reshape(len(order), grains).mean(axis=1)
-    return np.array([rps[each] * ran[order == each].mean() for each in range(len(rps))])
+    return np.array([rps[server] * ran[order == server].mean() for server in range(len(rps))])
 
 
 def simulated(block: Interleaved, seed: int, planted: float = 0.0) -> Effects:
@@ -54,11 +54,11 @@ def simulated(block: Interleaved, seed: int, planted: float = 0.0) -> Effects:
     chance = np.random.default_rng(seed)
     control = block.control_setting
     assert control is not None and block.shape.duration_s is not None
-    names = [*(each.name for each in block.ordered), control.name]
+    names = [*(setting.name for setting in block.ordered), control.name]
     true = {name: 1_000.0 * (1.0 if name in (block.baseline, control.name) else 1.0 + planted) for name in names}
     starts = list[Start]()
     for session in block.sessions(None):
-        members = [each.name for each in session.members]
+        members = [member.name for member in session.members]
         rps = np.array([true[name] for name in members]) * np.exp(chance.normal(0, BETWEEN_STARTS, len(members)))
         reached = throughput(chance, rps, block.shape.duration_s, session.slice_s)
         starts.append(start_from(dict(zip(members, reached.tolist(), strict=True)), names))
@@ -68,17 +68,17 @@ def simulated(block: Interleaved, seed: int, planted: float = 0.0) -> Effects:
 @pytest.mark.parametrize("block", [READS, WRITES, CHANGES], ids=["reads", "writes", "changes"])
 def test_a_planted_difference_is_found_and_none_where_there_is_none(block: Interleaved) -> None:
     planted = [simulated(block, seed, -PLANTED) for seed in range(SIMULATED)]
-    found = sum(effect.direction == Direction.LOWER for each in planted for effect in each.effects)
-    count = sum(len(each.effects) for each in planted)
-    assert found >= binom.ppf(0.001, count, 0.9), f"{found} of {count}"
-    middles = [effect.change.value for each in planted for effect in each.effects]
+    detected = sum(effect.direction == Direction.LOWER for comparison in planted for effect in comparison.effects)
+    count = sum(len(comparison.effects) for comparison in planted)
+    assert detected >= binom.ppf(0.001, count, 0.9), f"{detected} of {count}"
+    middles = [effect.change.value for comparison in planted for effect in comparison.effects]
     assert float(np.median(middles)) == pytest.approx(-PLANTED, abs=0.01)
 
     alike = [simulated(block, seed) for seed in range(SIMULATED)]
     differ = (Direction.HIGHER, Direction.LOWER)
-    false = sum(any(effect.direction in differ for effect in each.effects) for each in alike)
+    false = sum(any(effect.direction in differ for effect in comparison.effects) for comparison in alike)
     assert false <= binom.ppf(0.999, SIMULATED, 0.05), "the treatments of a block share the error rate"
-    called_apart = sum(each.control is None or not each.control.change.holds_zero for each in alike)
+    called_apart = sum(comparison.control is None or not comparison.control.change.holds_zero for comparison in alike)
     assert called_apart <= binom.ppf(0.999, SIMULATED, 0.05)
 
 
@@ -86,7 +86,7 @@ def test_slices_shorter_than_a_burst_share_it_and_longer_ones_do_not() -> None:
     def spread(slice_s: float) -> float:
         chance, rps = np.random.default_rng(1), np.full(len(READS.ordered) + 1, 1_000.0)
         reached = [throughput(chance, rps, READS.shape.duration_s or 0.0, slice_s) for _ in range(SIMULATED)]
-        return float(np.std([np.log(each[1] / each[0]) for each in reached]))
+        return float(np.std([np.log(rates[1] / rates[0]) for rates in reached]))
 
     assert READS.slice_s < 0.1
     assert spread(READS.slice_s) < 0.5 * spread(0.1)

@@ -64,14 +64,14 @@ def test_a_millisecond_tick_is_seen_and_a_server_is_not() -> None:
 
 def test_a_spectrum_with_few_rows_tells_nothing() -> None:
     assert timer_fit(frame("spectrum")) is None
-    one = timer_fit(spectrum_of(np.full(1_000, 600)))
-    assert one is None or not one.is_millisecond_timer
+    fit = timer_fit(spectrum_of(np.full(1_000, 600)))
+    assert fit is None or not fit.is_millisecond_timer
 
 
 def test_exactly_one_absent_key_explains_the_published_errors() -> None:
-    one = expected_hits(3_959_100, 10_000)
-    assert one.value == pytest.approx(395.91)
-    assert one.low <= 372 <= one.high
+    hits = expected_hits(3_959_100, 10_000)
+    assert hits.value == pytest.approx(395.91)
+    assert hits.low <= 372 <= hits.high
     assert expected_hits(3_959_100, 10_000, 2).low > 372
     assert expected_hits(3_959_100, 10_000, 0).high == 0
 

@@ -39,15 +39,15 @@ def flat(random: np.random.Generator, seconds: int, noise: float) -> Values:
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 def test_a_planted_warm_up_is_found_to_the_second(seconds: int, noise: float) -> None:
     random, count = np.random.default_rng(1), rounds(20, 500)
-    found = 0
+    detected = 0
     for _ in range(count):
         warm = int(random.integers(2, max(3, seconds // 3)))
         medians = flat(random, seconds, noise)
         medians[:warm] *= 1 + 0.6 * np.linspace(1, 0.3, warm)
         steady = steadiness(step_of(medians)).steady is True
-        found += steady and abs(steady_from(np.log(medians), DRIFT) - warm) <= 1
-    print(f"warm-up in {seconds} s, noise {noise:.0%}: found to the second in {found / count:.1%} of {count}")
-    assert found / count >= allowed(0.94, count)
+        detected += steady and abs(steady_from(np.log(medians), DRIFT) - warm) <= 1
+    print(f"warm-up in {seconds} s, noise {noise:.0%}: found to the second in {detected / count:.1%} of {count}")
+    assert detected / count >= allowed(0.94, count)
 
 
 @pytest.mark.parametrize(("seconds", "noise"), [(13, 0.01), (60, 0.01), (60, 0.03), (180, 0.03)])

@@ -25,8 +25,8 @@ UNITS = ("us", "ms", "s", "m", "h", "k", "M", "%", "KB", "MB", "мс", "", "nan"
 
 
 def audited(text: str) -> Audit:
-    found = outputs_of(Document(text))
-    return Audit((found,), examine(found.outputs))
+    file = outputs_of(Document(text))
+    return Audit((file,), examine(file.outputs))
 
 
 def hold(text: str) -> None:

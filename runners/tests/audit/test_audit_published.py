@@ -34,12 +34,12 @@ def seen(report: str, code: str) -> list[Remark]:
 def test_the_findings_are_the_known_ones_with_their_numbers() -> None:
     """Each is a file, a code, the run's line and column, and the numbers of its evidence."""
     known = [json.dumps(finding, sort_keys=True) for finding in json.loads(GOLDEN.read_text(encoding="utf-8"))]
-    found = [
+    findings = [
         [output.path.relative_to(ROOT).as_posix(), remark.code, output.line, output.report.column, numbers(remark)]
         for remark in remarks()
         for output in (remark.output,)
     ]
-    assert sorted(json.dumps(finding, sort_keys=True) for finding in found) == sorted(known)
+    assert sorted(json.dumps(finding, sort_keys=True) for finding in findings) == sorted(known)
 
 
 def test_connections_lost_to_division_are_counted() -> None:
@@ -53,7 +53,7 @@ def test_one_number_of_writes_explains_all_reads_of_a_store() -> None:
 
 
 def test_a_tail_of_fewer_than_ten_samples_is_counted() -> None:
-    (remark,) = [each for each in seen("report-5", "SMP001") if each.output.path.stem == "get-ladder"][:1]
+    (remark,) = [remark for remark in seen("report-5", "SMP001") if remark.output.path.stem == "get-ladder"][:1]
     assert remark.seen.evidence["beyond_p99.999"] == 1
     assert remark.seen.evidence["counted"] is False
 

@@ -130,9 +130,9 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
 @pytest.mark.parametrize("code", PLANTED)
 def test_a_planted_fault_is_seen_and_brings_no_others(code: str) -> None:
     text, also = PLANTED[code]
-    found = codes(text)
-    assert code in found
-    assert found - {code} <= also
+    seen_codes = codes(text)
+    assert code in seen_codes
+    assert seen_codes - {code} <= also
 
 
 def of_few(listed_ms: str, rows: tuple[tuple[float, float, int], ...]) -> str:
@@ -240,6 +240,6 @@ def test_rules_are_chosen_by_code_or_its_beginning() -> None:
 
 
 def test_remarks_come_in_the_order_of_the_text() -> None:
-    found = examine(outputs_of(Document(f"{CLOSED}\n{HEALTHY}\n{CLOSED}")).outputs)
-    lines = [remark.output.line for remark in found]
+    remarks = examine(outputs_of(Document(f"{CLOSED}\n{HEALTHY}\n{CLOSED}")).outputs)
+    lines = [remark.output.line for remark in remarks]
     assert lines == sorted(lines)

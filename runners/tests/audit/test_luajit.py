@@ -66,10 +66,10 @@ def test_draws_are_even_enough() -> None:
     ],
 )
 def test_a_published_count_is_replayed(errors: int, requests: int, threads: int, absent_share: float) -> None:
-    found = replay(errors, requests, threads)
-    assert found is not None
-    assert found.chance == pytest.approx(absent_share)
-    assert found.accident < 0.1
+    replayed = replay(errors, requests, threads)
+    assert replayed is not None
+    assert replayed.chance == pytest.approx(absent_share)
+    assert replayed.accident < 0.1
     for other in (errors - 1, errors + 1):
         assert replay(other, requests, threads) is None
 
@@ -77,16 +77,16 @@ def test_a_published_count_is_replayed(errors: int, requests: int, threads: int,
 def test_a_scripts_own_range_decides_what_is_replayed() -> None:
     assert replay(372, 3_959_100, 1, (10_000,)) is not None
     assert replay(372, 3_959_100, 1, (20_000,)) is None
-    found = replay(1_188, 1_335, 1, (10_000,))
-    assert found is not None
-    assert "1\u202f000 of 10\u202f000" in found.absent
+    replayed = replay(1_188, 1_335, 1, (10_000,))
+    assert replayed is not None
+    assert "1\u202f000 of 10\u202f000" in replayed.absent
 
 
 @given(st.integers(1, 200), st.integers(5_000, 200_000))
 @settings(max_examples=50, deadline=None)
 def test_accidents_are_as_rare_as_they_are_said_to_be(errors: int, requests: int) -> None:
-    found = replay(errors, requests, 1)
-    assert found is None or 0 < found.accident <= 0.1
+    replayed = replay(errors, requests, 1)
+    assert replayed is None or 0 < replayed.accident <= 0.1
 
 
 def test_a_count_that_chance_would_give_is_no_finding() -> None:
@@ -96,10 +96,12 @@ def test_a_count_that_chance_would_give_is_no_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "lua", "found"),
+    ("script", "lua", "explained"),
     [("get.lua", "", True), ("get.lua", "math.randomseed(os.time())", False), ("put_get.lua", "", False)],
 )
-def test_reads_that_draw_other_numbers_are_not_explained(script: str, lua: str, found: bool, tmp_path: Path) -> None:
+def test_reads_that_draw_other_numbers_are_not_explained(
+    script: str, lua: str, explained: bool, tmp_path: Path
+) -> None:
     run = "wrk2 -t{} -c6 -d60 -s {} http://localhost:8080\n  6 threads and 6 connections\n"
     runs = [(6, "put.lua", 6_313_440, 0), (6, script, 1_799_671, 310_632), (6, script, 3_594_409, 619_023)]
     text = "".join(
@@ -112,13 +114,13 @@ def test_reads_that_draw_other_numbers_are_not_explained(script: str, lua: str, 
     (tmp_path / "report.md").write_text(text, encoding="utf-8")
     if lua:
         (tmp_path / script).write_text(lua, encoding="utf-8")
-    assert ("ERR003" in {remark.code for remark in examine(find_outputs(tmp_path / "report.md").outputs)}) is found
+    assert ("ERR003" in {remark.code for remark in examine(find_outputs(tmp_path / "report.md").outputs)}) is explained
 
 
 def test_one_number_of_writes_explains_a_reports_reads() -> None:
     reads = ((254_511, 1_481_384, 1), (310_632, 1_799_671, 6), (619_023, 3_594_409, 6), (938_621, 5_462_639, 6))
     writes = [writes_that_give(*read, 10**6) for read in reads]
     assert None not in writes
-    known = [each for each in writes if each is not None]
+    known = [count for count in writes if count is not None]
     assert max(known) - min(known) < 100
     assert abs(known[0] - 6_313_440 / 6) < 0.03 * known[0]  # the longest write run before them, a thread

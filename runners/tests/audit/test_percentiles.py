@@ -18,9 +18,9 @@ def test_a_run_that_ended_in_its_calibration_is_too_short() -> None:
 
 
 def test_a_run_that_is_too_short_has_no_warm_up_to_be_left_out() -> None:
-    found = remarks(HEALTHY.replace("-d60", "-d10").replace("Running 1m", "Running 10s"))
-    assert "RUN001" in found
-    assert "RUN004" not in found
+    findings = remarks(HEALTHY.replace("-d60", "-d10").replace("Running 1m", "Running 10s"))
+    assert "RUN001" in findings
+    assert "RUN004" not in findings
 
 
 def test_a_percentile_that_a_tool_prints_unasked_is_only_noted() -> None:

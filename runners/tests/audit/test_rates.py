@@ -116,9 +116,9 @@ def test_a_short_run_whose_requests_waited_after_the_calibration_did_not_hold_it
         ("99.000%   20.10ms", "99.000%  379.78ms"),
         ("100.000%   61.31ms", "100.000%  381.31ms"),
     )
-    found = remarks(late)
-    assert "RAT001" in found
-    assert "RAT007" not in found
+    findings = remarks(late)
+    assert "RAT001" in findings
+    assert "RAT007" not in findings
 
 
 def test_a_load_that_was_never_offered_may_show_the_timer_too() -> None:
@@ -134,9 +134,9 @@ def test_a_load_that_was_never_offered_may_show_the_timer_too() -> None:
 def test_connections_that_never_opened_leave_the_latency_to_the_others() -> None:
     errors = "  Socket errors: connect 11, read 0, write 0, timeout 22649\nRequests/sec"
     text = HEALTHY.replace("-c8", "-c1024").replace("8 connections", "1024 connections")
-    found = remarks(text.replace("Requests/sec", errors))
-    assert "latency is of 243 of 1\u202f024 connections" in found["RAT006"].seen.text
-    assert "SUM003" not in found
+    findings = remarks(text.replace("Requests/sec", errors))
+    assert "latency is of 243 of 1\u202f024 connections" in findings["RAT006"].seen.text
+    assert "SUM003" not in findings
 
 
 def test_dead_connections_are_counted_by_the_checks_of_two_seconds() -> None:
@@ -150,9 +150,9 @@ def test_dead_connections_are_counted_by_the_checks_of_two_seconds() -> None:
 def test_a_rate_that_was_achieved_has_no_growing_queue() -> None:
     slow = BARE.replace(" 90.000%    9.30ms", " 90.000%    1.78s ").replace("100.000%   61.31ms", "100.000%   2.33s ")
     text = "$ wrk2 -t1 -c8 -d60 -R2000 -s put.lua -L http://localhost:8080\n" + slow
-    found = remarks(text)
-    assert "RAT002" not in found
-    assert "RAT007" in found
+    findings = remarks(text)
+    assert "RAT002" not in findings
+    assert "RAT007" in findings
 
 
 def test_a_server_that_was_always_too_slow_did_not_collapse() -> None:

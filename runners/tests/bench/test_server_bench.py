@@ -101,13 +101,13 @@ def test_every_kind_of_failure_counts() -> None:
     assert server.failures({"errors": {"connect": 1, "status": 2, "timeout": 0}}) == 3
 
 
-def found(rps: float) -> Knee:
+def knee_at(rps: float) -> Knee:
     return Knee(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True)
 
 
 def test_knees_are_compared_over_the_rounds_that_found_both() -> None:
     lost = Knee(Kind.OPEN, math.nan, math.nan, math.nan)
-    rounds = [{"cluster": found(600.0), "single": found(1000.0)}, {"cluster": lost, "single": found(1000.0)}]
+    rounds = [{"cluster": knee_at(600.0), "single": knee_at(1000.0)}, {"cluster": lost, "single": knee_at(1000.0)}]
     compared = knee.row("knee", rounds, "cluster", "single", 0.45)
     assert isinstance(compared, Row) and compared.ours == (600.0,) and compared.met
     assert compared.note == "in 1 rounds no knee of both" and "cluster 600/s (found)" in knee.line(rounds[0])

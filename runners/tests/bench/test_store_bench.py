@@ -18,7 +18,7 @@ def result(achieved_rps: float) -> dict[str, Any]:
     return {"achieved_rps": achieved_rps}
 
 
-def found(rps: float) -> Knee:
+def knee_at(rps: float) -> Knee:
     return Knee(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True)
 
 
@@ -28,7 +28,7 @@ def test_knees_are_compared_round_by_round() -> None:
     knee, closed, alike, closed_alike = http_rows(
         "get",
         lambda who: result(int(limits[who])),
-        lambda names, _seed: {who: found(limits[who]) for who in names},
+        lambda names, _seed: {who: knee_at(limits[who]) for who in names},
         said.append,
         rounds=2,
     )
@@ -49,7 +49,7 @@ def test_a_round_without_both_knees_does_not_count_and_is_reported() -> None:
     lost = Knee(Kind.BELOW, math.nan, math.nan, 1_000.0)
 
     def seek(names: Sequence[str], seed: int) -> dict[str, Knee]:
-        return {who: found(40_000) if seed or who == "lsm" else lost for who in names}
+        return {who: knee_at(40_000) if seed or who == "lsm" else lost for who in names}
 
     knee, _closed = http_rows("put", lambda _who: result(45_000), seek, lambda _line: None, rounds=2)
     assert isinstance(knee, Row) and len(knee.ours) == 1 and knee.note == "in 1 rounds no knee of both"

@@ -19,9 +19,9 @@ from runners.errors import PlanError
     ],
 )
 def test_a_limit_is_read(text: str, quantity: str, above: bool, change: float, written: str) -> None:
-    found = ChangeLimit.parse(text)
-    assert (found.quantity, found.above, found.text) == (quantity, above, written)
-    assert found.change == pytest.approx(change)
+    limit = ChangeLimit.parse(text)
+    assert (limit.quantity, limit.above, limit.text) == (quantity, above, written)
+    assert limit.change == pytest.approx(change)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ def test_three_answers_make_a_target(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = CliRunner().invoke(lab, ["init", "--output", str(output)], input='node "my server.js" 1\n\n/a?b=%20#\n')
     assert done.exit_code == 0, done.output
     assert done.output.count("]: ") == 3 or done.output.count(": ") >= 3
-    found = read_target(output).target
-    assert (found.name, found.command) == ("my-service", ("node", "my server.js", "1"))
-    assert found.workloads["get"].path == "/a?b=%20#"
+    target = read_target(output).target
+    assert (target.name, target.command) == ("my-service", ("node", "my server.js", "1"))
+    assert target.workloads["get"].path == "/a?b=%20#"
 
 
 def test_without_a_terminal_the_defaults_are_written_and_the_options_for_others_named(tmp_path: Path) -> None:

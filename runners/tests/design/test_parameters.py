@@ -83,7 +83,7 @@ def test_an_experiment_without_targets_says_which_takes_them(plan: Experiment) -
     with pytest.raises(PlanError) as refusal:
         plan.checked({"target": "a.yaml"})
     assert plan.number in refusal.value.thing and plan.title in refusal.value.thing
-    assert all(each.number in refusal.value.remedy for each in ABLE) and "--target" in refusal.value.remedy
+    assert all(able_plan.number in refusal.value.remedy for able_plan in ABLE) and "--target" in refusal.value.remedy
 
 
 def test_a_target_that_is_not_there_is_named() -> None:
@@ -164,7 +164,7 @@ def test_notebooks_are_thin_and_kept_without_outputs(plan) -> None:  # type: ign
 
 @pytest.mark.parametrize("number", EXPERIMENTS)
 def test_the_questions_of_a_block_are_questions_of_its_experiment(number: str) -> None:
-    asked = {each.question.key for each in questions_of(number)}
+    asked = {row.question.key for row in questions_of(number)}
     plan = plan_of(number)
     for size in ("quick", "published") if "size" in known_of(plan) else ():
         for block in plan.blocks_of(validate(plan.parameters, {"size": size})):

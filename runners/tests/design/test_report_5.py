@@ -73,9 +73,9 @@ def test_each_published_rate_is_one_column_at_its_rate() -> None:
 def ladder(name: str) -> Ladder:
     """A ladder of the size published."""
     blocks = e05_sharded_cluster.blocks(validate(EXPERIMENTS["05"].parameters, {"size": "published"}))
-    (found,) = (block for block in blocks if block.name == name)
-    assert isinstance(found, Ladder)
-    return found
+    (block,) = (block for block in blocks if block.name == name)
+    assert isinstance(block, Ladder)
+    return block
 
 
 def test_locks_of_put_and_get_are_recorded_for_a_minute_at_one_rate() -> None:

@@ -59,18 +59,18 @@ def read(folder: Path, text: str) -> TargetFile:
 
 
 def test_the_least_that_works(tmp_path: Path) -> None:
-    found = read(tmp_path, LEAST)
-    assert found.target.command == ("python3", "server.py", "18501")
-    assert found.workload("").arguments == ("GET", "/x", "0", "0")
-    assert found.workload("get").script == TEMPLATE
-    assert found.directory == tmp_path
+    target_file = read(tmp_path, LEAST)
+    assert target_file.target.command == ("python3", "server.py", "18501")
+    assert target_file.workload("").arguments == ("GET", "/x", "0", "0")
+    assert target_file.workload("get").script == TEMPLATE
+    assert target_file.directory == tmp_path
 
 
 def test_all_that_there_is(tmp_path: Path) -> None:
-    found = read(tmp_path, WHOLE)
-    assert found.data == tmp_path / "app" / "store"
-    assert found.workload("put").arguments[:4] == ("PUT", "/items/{counter}", "0", "120")
-    assert found.setting.name == "whole"
+    target_file = read(tmp_path, WHOLE)
+    assert target_file.data == tmp_path / "app" / "store"
+    assert target_file.workload("put").arguments[:4] == ("PUT", "/items/{counter}", "0", "120")
+    assert target_file.setting.name == "whole"
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_all_that_there_is(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_body_is_an_argument_of_the_template(described: str, body: str, headers: list[str], tmp_path: Path) -> None:
-    found = read(tmp_path, LEAST.replace("GET, path: /x", f"PUT, path: /x, {described}"))
-    assert found.workload("get").arguments == ("PUT", "/x", "0", body, *headers)
+    target_file = read(tmp_path, LEAST.replace("GET, path: /x", f"PUT, path: /x, {described}"))
+    assert target_file.workload("get").arguments == ("PUT", "/x", "0", body, *headers)
 
 
 def test_a_body_file_lies_relative_to_the_description_and_a_content_type_of_ones_own_stays(tmp_path: Path) -> None:
-    found = read(tmp_path, LEAST.replace("GET, path: /x", "PUT, path: /x, body_file: order.json"))
-    assert found.workload("get").arguments[3] == f"file {tmp_path / 'order.json'}"
+    target_file = read(tmp_path, LEAST.replace("GET, path: /x", "PUT, path: /x, body_file: order.json"))
+    assert target_file.workload("get").arguments[3] == f"file {tmp_path / 'order.json'}"
     own = LEAST.replace("GET, path: /x", "PUT, path: /x, json: [1]") + "headers: {content-type: text/x}\n"
     assert read(tmp_path, own).workload("get").arguments[4:] == ("header content-type text/x",)
 
@@ -97,8 +97,8 @@ def test_a_body_file_lies_relative_to_the_description_and_a_content_type_of_ones
 def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_TEST_TOKEN", "hush-hush")
     monkeypatch.setenv("LAB_TEST_PASSWORD", "hush-hush")
-    found = read(tmp_path, WHOLE)
-    kept = json.dumps(found.described()) + " ".join(found.workload("get").arguments)
+    target_file = read(tmp_path, WHOLE)
+    kept = json.dumps(target_file.described()) + " ".join(target_file.workload("get").arguments)
     assert "LAB_TEST_TOKEN" in kept and "LAB_TEST_PASSWORD" in kept
     assert "hush-hush" not in kept
 
@@ -178,16 +178,16 @@ def test_a_running_server_is_given_no_environment(tmp_path: Path) -> None:
 
 def test_a_fill_sends_each_key_once_and_belongs_to_every_workload(tmp_path: Path) -> None:
     filled = WHOLE + "fill: {workload: get, keys: 70}\n"
-    found = read(tmp_path, filled)
+    target_file = read(tmp_path, filled)
     for name in ("get", "put"):
-        asked = found.workload(name)
+        asked = target_file.workload(name)
         assert asked.filled_keys == 70 and asked.fill_with is not None
         assert asked.fill_with.arguments[:2] == ("GET", "/items/{counter}") and not asked.fill_with.filled_keys
-    assert found.workload("get").arguments[1] == "/items/{key}"
+    assert target_file.workload("get").arguments[1] == "/items/{key}"
     other = tmp_path / "b.yaml"
     other.write_text(filled.replace("name: whole", "name: b").replace("keys: 70", "keys: 71"), encoding="utf-8")
     with pytest.raises(PlanError, match="`fill` included"):
-        shared_workload("get", [found, read_target(other)])
+        shared_workload("get", [target_file, read_target(other)])
 
 
 def test_the_port_of_a_start_reaches_the_command_of_its_fill(tmp_path: Path) -> None:
@@ -239,9 +239,9 @@ def test_targets_take_the_place_of_the_stores_of_an_experiment(number: str, name
     for block in blocks:
         assert isinstance(block, FixedRate | Ladder)
         treatments = block.treatments if isinstance(block, FixedRate) else (block.server.treatment,)
-        assert all(each.target in (first, second) for each in treatments)
+        assert all(treatment.target in (first, second) for treatment in treatments)
         assert block.workload.script == TEMPLATE and not block.workload.filled_keys
-    keys = {each.question.key for each in questions_of(number, asked)}
+    keys = {row.question.key for row in questions_of(number, asked)}
     assert ("servers" in keys) == (number != "04") and not keys & {"rate", "engines", "put", "warm"}
     assert questions_of(number, in_place_of_stores(number, first)) == (), "one server is compared with none"
 
