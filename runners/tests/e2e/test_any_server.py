@@ -287,11 +287,11 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
 def _knee(name: str, path: Path, runs: Path) -> None:
     done = lab("knee", "--target", str(path), *KNEE, "--json", runs=runs)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert {load["treatment"] for load in found["loads"] if load["role"] != "sentinel"} == {name}
-    (knee,) = found["knees"]
+    result = json.loads(done.stdout)
+    assert {load["treatment"] for load in result["loads"] if load["role"] != "sentinel"} == {name}
+    (knee,) = result["knees"]
     assert knee["kind"] != "found" or knee["low_rps"] <= knee["rps"] <= knee["high_rps"]
-    folder = RunFolder.open(Path(found["run"]))
+    folder = RunFolder.open(Path(result["run"]))
     assert "<svg" in folder.report_html.read_text(encoding="utf-8")
     summary = folder.report_md.read_text(encoding="utf-8").partition("\n## ")[0]
     assert re.search(rf"{name} GET on \d+ connections: \w", summary), summary
@@ -308,17 +308,21 @@ def test_an_example_goes_from_an_empty_folder_through_knee_and_comparison_to_a_r
 ) -> None:
     needs(name)
     monkeypatch.chdir(tmp_path)
-    one, other = (_copied(name, tmp_path / each) for each in ("one", "other"))
+    baseline, other = (_copied(name, tmp_path / subfolder) for subfolder in ("one", "other"))
     other.write_text(other.read_text(encoding="utf-8").replace(f"name: {name}", "name: other"), encoding="utf-8")
-    _knee(name, one, tmp_path / "knees")
-    done = lab("compare", "--target", str(one), "--target", str(other), *COMPARED, "--json", runs=tmp_path / "runs")
+    _knee(name, baseline, tmp_path / "knees")
+    done = lab(
+        "compare", "--target", str(baseline), "--target", str(other), *COMPARED, "--json", runs=tmp_path / "runs"
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    (found,) = result["comparisons"]
-    rows = {row["quantity"]: row for row in found["rows"]}
-    assert found["baseline"] == name and {row["treatment"] for row in rows.values()} == {"other"}
+    (comparison,) = result["comparisons"]
+    rows = {row["quantity"]: row for row in comparison["rows"]}
+    assert comparison["baseline"] == name and {row["treatment"] for row in rows.values()} == {"other"}
     assert rows["cpu_us"]["baseline_value"] > 0
-    assert bool(found["control"]) == (name != "nginx"), "the port of nginx is in its own file: a process of it is alone"
+    assert bool(comparison["control"]) == (name != "nginx"), (
+        "the port of nginx is in its own file: a process of it is alone"
+    )
     assert "<svg" in RunFolder.open(Path(result["run"])).report_html.read_text(encoding="utf-8")
 
 
@@ -328,15 +332,17 @@ def test_servers_are_compared_by_what_they_were_filled_with_and_bodies_have_ever
 ) -> None:
     needs("uvicorn")
     monkeypatch.chdir(tmp_path)
-    one, other = (_copied("uvicorn", tmp_path / each) for each in ("one", "other"))
-    for path in (one, other):
+    baseline, other = (_copied("uvicorn", tmp_path / subfolder) for subfolder in ("one", "other"))
+    for path in (baseline, other):
         text = path.read_text(encoding="utf-8").replace("name: uvicorn", f"name: {path.parent.name}")
         path.write_text(text.replace("body_bytes: 120", "body_bytes: [100, 3000]"), encoding="utf-8")
-    done = lab("compare", "--target", str(one), "--target", str(other), *COMPARED, "--json", runs=tmp_path / "runs")
+    done = lab(
+        "compare", "--target", str(baseline), "--target", str(other), *COMPARED, "--json", runs=tmp_path / "runs"
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    (found,) = result["comparisons"]
-    assert found["baseline"] == "one" and found["control"] and found["rows"]
+    (comparison,) = result["comparisons"]
+    assert comparison["baseline"] == "one" and comparison["control"] and comparison["rows"]
     folder = RunFolder.open(Path(result["run"]))
     steps = read_run(folder).steps
     fills = {step.subject: step for step in steps if step.kind == "fill"}
@@ -379,7 +385,7 @@ def test_an_example_is_profiled_by_what_is_there(name: str, tmp_path: Path) -> N
     done = lab("profile", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     folder = RunFolder.open(Path(json.loads(done.stdout)["run"]))
-    (step,) = [each for each in read_run(folder).steps if each.name.endswith("-profiled")]
+    (step,) = [step for step in read_run(folder).steps if step.name.endswith("-profiled")]
     if note := step.record.profiler_note:
         pytest.skip(f"can't sample here: {note}")
     assert engine in step.record.profiler.engine and step.record.profiler.samples["cpu"] > 0
@@ -407,7 +413,7 @@ def test_experiment_01_runs_on_two_targets_in_place_of_the_stores(
     loads = [(load["treatment"], load["name"]) for load in result["loads"] if load["role"] == "load"]
     assert loads == [(of, f"{what}-{of}") for what in ("put", "get") for of in ("one", "other")], "none of a store"
     assert all("log of a JVM" in load["left_out"] for load in result["loads"] if load["role"] == "load")
-    assert [each["key"] for each in result["conclusions"]["answers"]] == ["servers"]
+    assert [answer["key"] for answer in result["conclusions"]["answers"]] == ["servers"]
     folder = RunFolder.open(Path(result["run"]))
     assert {target["name"] for target in folder.manifest()["targets"]} == {"one", "other"}
     assert "published" not in folder.report_md.read_text(encoding="utf-8").lower()
@@ -433,17 +439,17 @@ def test_a_sleep_in_each_request_fails_a_limit_against_the_revision_before_it(tm
     )  # fmt: skip
     assert done.returncode in (0, 3), done.stderr
     result = json.loads(done.stdout)
-    (found,) = result["comparisons"]
+    (comparison,) = result["comparisons"]
     slower, failed = result["limits"]
     assert done.returncode == (3 if slower["outcome"] == "failed" else 0)
     # a machine that stalled in a start, or slowed the control too, leaves it open, and the limit never passes
     assert slower["outcome"] == "failed" or (slower["outcome"] == "inconclusive" and slower["reason"]), slower
     assert failed["outcome"] != "failed"
-    assert {row["treatment"] for row in found["control"]} == {f"{found['baseline']}-control"}
-    rows = {row["quantity"]: row for row in found["rows"]}
-    if found["primary"] not in rows:
+    assert {row["treatment"] for row in comparison["control"]} == {f"{comparison['baseline']}-control"}
+    rows = {row["quantity"]: row for row in comparison["rows"]}
+    if comparison["primary"] not in rows:
         pytest.skip(f"the machine left no start whole: {slower['reason']}")
-    primary = rows[found["primary"]]
+    primary = rows[comparison["primary"]]
     assert primary["treatment"] == "python" and primary["baseline"].startswith("python-")
     assert primary["treatment_value"] - primary["baseline_value"] > 5_000, "microseconds, of 10 000 that were planted"
     assert rows["cpu_us"]["baseline_value"] > 0

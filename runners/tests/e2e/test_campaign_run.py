@@ -50,11 +50,11 @@ def campaign(tmp_path: Path) -> Path:
 
 def results(root: Path) -> Set:
     """Each result by its name, with what was measured for it: the specification of each trial."""
-    found: Set = {}
+    specifications: Set = {}
     for run in runs(root):
         assert run.manifest()["status"] == "complete" and not run.unfinished()
-        found[run.name] = {step.name: read_record(step).specification for step in run.steps()}
-    return found
+        specifications[run.name] = {step.name: read_record(step).specification for step in run.steps()}
+    return specifications
 
 
 def begun(campaign: Path, root: Path, **environment: str) -> subprocess.Popen[str]:
@@ -101,12 +101,12 @@ def test_killed_at_random_moments_it_leaves_no_process_and_resumes_to_the_same_s
     assert done.returncode == 0, done.stdout + done.stderr
     planned = lab_here("campaign", str(campaign), "--dry-run", runs=root).stdout
     addresses = re.findall(r"repeat 1, ([0-9a-f]{16}): there already", planned)
-    found = results(root)
-    assert found.keys() == {f"load-{address}" for address in addresses} and len(found) == 2
+    resumed = results(root)
+    assert resumed.keys() == {f"load-{address}" for address in addresses} and len(resumed) == 2
     assert "planned length 0 s" in planned and not left_in(tmp_path)
     if kills > 1:
         assert lab("campaign", str(campaign), runs=tmp_path / "whole").returncode == 0
-        assert results(tmp_path / "whole") == found
+        assert results(tmp_path / "whole") == resumed
     for run in runs(root):
         outcome = run.manifest()["outcome"]
         assert outcome["trials"] >= 2 and 0 < outcome["loaded_s"] < outcome["took_s"]

@@ -72,7 +72,7 @@ def measurement(shop: Workshop, tmp_path: Path) -> Measurement:
     return Measurement(shop, "truepace", machine.pinning()[1], run, Progress(10.0, Memory()))
 
 
-def found(shop: Workshop, name: str) -> Generator:
+def generator_or_skip(shop: Workshop, name: str) -> Generator:
     every = generators(shop)
     if name not in every:
         pytest.skip(f"{name} is not on this machine")
@@ -116,9 +116,9 @@ def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
     name: str, shop: Workshop, measurement: Measurement, server: RunningServer
 ) -> None:
     def check(seen: tuple[Stall, Step]) -> None:
-        one, step = seen
-        ((length_s, _),) = one.freezes
-        late_us = one.max_us - length_s * 1e6
+        measured_stall, step = seen
+        ((length_s, _),) = measured_stall.freezes
+        late_us = measured_stall.max_us - length_s * 1e6
         if name == "wrk2":
             assert -TICK_US <= late_us <= 2.5 * TICK_US, f"{late_us:.0f} us"  # its sends wait for its tick
         else:
@@ -135,11 +135,11 @@ def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
             median = facts.at(step, 0.5)
             assert median is not None
             busy = RATE_RPS * max(1 / capacity_rps(shop, server), median.value / 1e6)
-            expected = one.expected_above(one.long_s)
-            counted = one.counted_above(one.long_s)
+            expected = measured_stall.expected_above(measured_stall.long_s)
+            counted = measured_stall.counted_above(measured_stall.long_s)
             assert 0.98 * expected <= counted <= 1.1 * expected / (1 - busy), f"{counted:.0f} of {expected:.0f}"
 
-    undisturbed(Frozen(measurement, server, found(shop, name), MIDDLE), check)
+    undisturbed(Frozen(measurement, server, generator_or_skip(shop, name), MIDDLE), check)
 
 
 @pytest.mark.timed
@@ -148,23 +148,23 @@ def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
     name: str, shop: Workshop, measurement: Measurement, server: RunningServer
 ) -> None:
     def check(seen: tuple[Stall, Step]) -> None:
-        one, step = seen
-        ((length_s, all_s),) = one.freezes
+        measured_stall, step = seen
+        ((length_s, all_s),) = measured_stall.freezes
         assert length_s == pytest.approx(0.6, abs=0.05)
         errors = [facts.number(step, column) for column in ("connect_errors", "read_errors", "timeouts", "non_2xx")]
         assert not any(value > 0 for value in errors)
         if name == "truepace":
-            assert abs(one.max_us - all_s * 1e6) <= 1_000, f"{one.max_us:.0f} us"
-            assert one.censored == pytest.approx(one.rate_rps * length_s, abs=4)
+            assert abs(measured_stall.max_us - all_s * 1e6) <= 1_000, f"{measured_stall.max_us:.0f} us"
+            assert measured_stall.censored == pytest.approx(measured_stall.rate_rps * length_s, abs=4)
             top = facts.at(step, 1.0)
             assert top is not None and top.at_least
         elif name == "blocking":  # it waits for the thaw, and then has one late response to show
-            assert one.max_us >= 0.9e6 * END.length_s and one.counted_above(0.1) <= 3
+            assert measured_stall.max_us >= 0.9e6 * END.length_s and measured_stall.counted_above(0.1) <= 3
         else:  # exit code 0, no error, and nothing of the stall
-            assert one.max_us < 0.5e6 * length_s, f"{one.max_us:.0f} us"
+            assert measured_stall.max_us < 0.5e6 * length_s, f"{measured_stall.max_us:.0f} us"
             assert step.record.generator.exit_code == 0
 
-    undisturbed(Frozen(measurement, server, found(shop, name), END), check)
+    undisturbed(Frozen(measurement, server, generator_or_skip(shop, name), END), check)
 
 
 @dataclass
@@ -211,7 +211,7 @@ class Delayed:
 @pytest.mark.timed
 @pytest.mark.parametrize("name", GENERATORS)
 def test_known_delays_are_read_within_a_hundredth_or_20_us(name: str, shop: Workshop, tmp_path: Path) -> None:
-    undisturbed(Delayed(shop, found(shop, name), tmp_path), KnownDelays.check)
+    undisturbed(Delayed(shop, generator_or_skip(shop, name), tmp_path), KnownDelays.check)
 
 
 @pytest.mark.parametrize("name", ["wrk2", "wrk"])
@@ -223,7 +223,7 @@ def test_its_console_and_ours_read_to_the_same_frames(
         folder = StepFolder(tmp_path / tool)
         folder.path.mkdir()
         rate = None if name == "wrk" else 500.0
-        run_load(found(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), folder)
+        run_load(generator_or_skip(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), folder)
         said[tool] = read_console(folder.console.read_text())
     ours, theirs = said["truepace"], said[name]
     assert (ours.tool, theirs.tool) == ("truepace", name)

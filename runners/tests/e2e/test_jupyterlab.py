@@ -90,18 +90,20 @@ def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_pat
         opened(page, lab, NOTEBOOK, 5)
         assert not page.run(f"{OUTPUTS}.length"), "what measures is run by its reader alone"
         command(page, "notebook:run-all-cells")
-        assert page.holds(f"{OUTPUTS}.some((each) => /%\\] \\d+:\\d+ left/.test(each.textContent))", RUN_S), (
+        assert page.holds(f"{OUTPUTS}.some((output) => /%\\] \\d+:\\d+ left/.test(output.textContent))", RUN_S), (
             "a live line"
         )
-        live = f"{OUTPUTS}.some((each) => each.querySelector('svg[aria-label^=\"The load so far\"]'))"
+        live = f"{OUTPUTS}.some((output) => output.querySelector('svg[aria-label^=\"The load so far\"]'))"
         assert page.holds(live, RUN_S), "a figure of the load that runs"
-        finished = f"{OUTPUTS}.some((each) => each.textContent.includes('report.html:'))"
+        finished = f"{OUTPUTS}.some((output) => output.textContent.includes('report.html:'))"
         assert page.holds(finished, RUN_S), page.run(
-            f"{OUTPUTS}.map((each) => each.textContent).join('\\n').slice(-3000)"
+            f"{OUTPUTS}.map((output) => output.textContent).join('\\n').slice(-3000)"
         )
         assert not page.run(live), "it is gone when its load has ended"
         page.picture(root / "run.png")
-        assert page.run(f"{OUTPUTS}.some((each) => each.querySelector('img[src^=\"data:image/png\"]'))"), "a spectrum"
+        assert page.run(f"{OUTPUTS}.some((output) => output.querySelector('img[src^=\"data:image/png\"]'))"), (
+            "a spectrum"
+        )
 
         frame = "document.querySelector('.jp-OutputArea-output .flame iframe')"
         assert page.holds(frame), "a flame graph"
@@ -109,7 +111,7 @@ def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_pat
         within = page.context_of(frame)
         drawn = f"document.documentElement.dataset.drawn === 'yes' && {FRAMES}.length > 1"
         assert until(lambda: page.run(drawn, within)), "it is drawn when it is seen"
-        narrow = f"{FRAMES}.find((each) => each.row[0] > 0 && each.row[2] > 5000 && each.row[2] < 95000)"
+        narrow = f"{FRAMES}.find((box) => box.row[0] > 0 && box.row[2] > 5000 && box.row[2] < 95000)"
         page.run(f"globalThis.narrow = {narrow}", within)
         before = page.run("narrow.style.width", within)
         x, y = page.run(f"(({MIDDLE})(narrow))", within)
@@ -123,13 +125,13 @@ def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_pat
         command(page, "notebook:run-all-cells")
         assert until(lambda: [*(root / "runs").glob("*/steps/*put*.partial")], RUN_S), "the next run measures a block"
         command(page, "notebook:interrupt-kernel")
-        assert page.holds(f"{OUTPUTS}.some((each) => each.textContent.includes('resumes the run'))", 120)
-        assert not page.run(f"{OUTPUTS}.some((each) => each.textContent.includes('ZMQError'))")
+        assert page.holds(f"{OUTPUTS}.some((output) => output.textContent.includes('resumes the run'))", 120)
+        assert not page.run(f"{OUTPUTS}.some((output) => output.textContent.includes('ZMQError'))")
         command(page, "kernelmenu:shutdown")
 
         def statuses() -> list[str]:
-            found = (root / "runs").glob("*/manifest.json")
-            return sorted(json.loads(path.read_text(encoding="utf-8"))["status"] for path in found)
+            manifests = (root / "runs").glob("*/manifest.json")
+            return sorted(json.loads(path.read_text(encoding="utf-8"))["status"] for path in manifests)
 
         assert until(lambda: statuses() == ["complete", "interrupted"]), statuses()
 
@@ -142,7 +144,7 @@ def test_the_index_is_run_when_it_is_opened(lab: str, root: Path, tmp_path: Path
     with browser(tmp_path) as page:
         opened(page, lab, "index.ipynb", 2)
         for plan in EXPERIMENTS.values():
-            link = f"{OUTPUTS}.some((each) => each.querySelector('a[href=\"{plan.notebook}\"]'))"
+            link = f"{OUTPUTS}.some((output) => output.querySelector('a[href=\"{plan.notebook}\"]'))"
             assert page.holds(link, 120), plan.notebook
         page.picture(root / "index.png")
         assert not page.run("document.body.textContent.includes('Jupyter news')")

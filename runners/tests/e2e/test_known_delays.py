@@ -42,7 +42,7 @@ def took_us(cycle: list[int], seed: int = 1) -> list[float]:
 
 def read(name: str, server_us: list[float], error: Callable[[float], float], late_us: float = LATE_US) -> KnownDelays:
     """What a generator with this error says of that server."""
-    wrong = [error(one) for one in server_us]
+    wrong = [error(time_us) for time_us in server_us]
     return KnownDelays(name, {level: percentile_us(wrong, level) for level in LEVELS}, server_us, late_us)
 
 

@@ -32,9 +32,9 @@ def test_every_load_generator_is_validated_to_its_report(tmp_path: Path) -> None
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     run = read_run(folder)
-    found = {step.record.generator.tool for step in run.find(kind="round")}
-    assert {"blocking", "epoll", "truepace"} <= found
-    assert {step.record.generator.tool for step in run.find(kind="stall")} == found
+    tools = {step.record.generator.tool for step in run.find(kind="round")}
+    assert {"blocking", "epoll", "truepace"} <= tools
+    assert {step.record.generator.tool for step in run.find(kind="stall")} == tools
     assert folder.manifest()["status"] == "complete" and "## Questions and answers" in folder.report_md.read_text()
 
 
@@ -64,8 +64,8 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
     folder = RunFolder.open(path)
     run = read_run(folder)
     assert folder.manifest()["status"] == "complete"
-    found = {step.record.ladder.name for step in run.steps if step.kind == "rate-step" and step.record.ladder}
-    assert ladders <= found
+    measured = {step.record.ladder.name for step in run.steps if step.kind == "rate-step" and step.record.ladder}
+    assert ladders <= measured
     profiled = [step for step in run.steps if "cpu" in step.profiled]
     assert profiled and all(not step.frames["shares"].empty for step in profiled)
     report = folder.report_md.read_text()
@@ -84,11 +84,11 @@ def _is_a_cluster(run: Run, report: str) -> None:
     } and changes.form == copies.form == Form.SLICES
     assert (copies.baseline, copies.treatments) == ("blocking-2of3", ("async-2of3",))
     clusters = [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after]
-    for one in cluster.by_treatment(clusters):
-        assert one.share == pytest.approx(one.expected, abs=0.05), one.name
-    waits = {one.step.subject: one.client_s for one in cluster.lock_waits(run)}
+    for passed_on in cluster.by_treatment(clusters):
+        assert passed_on.share == pytest.approx(passed_on.expected, abs=0.05), passed_on.name
+    waits = {wait.step.subject: wait.client_s for wait in cluster.lock_waits(run)}
     assert waits[OLD] > 0 and waits[NEW] == 0
-    died = {each.step.subject: each for each in faults.outages(run.steps)}
+    died = {outage.step.subject: outage for outage in faults.outages(run.steps)}
     assert set(died) == set(e05_sharded_cluster.OUTAGES["smoke"])
     assert died[SHARDED].failed("between")[0] > 0
     for title in ("Where the keys lie", "A node dies"):
@@ -101,10 +101,10 @@ def test_the_stores_run_side_by_side_to_their_report(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     run = read_run(folder)
-    found = {store.subject: store for store in Results(run).stores}
-    assert set(found) == {"rocksdb", "lsm", "files", "noop"}
-    assert not found["noop"].on_disk and all(found[name].room >= 1 for name in ("rocksdb", "lsm", "files"))
-    assert found["files"].room > 3  # a file of 1 200 bytes takes a whole page
+    stores = {store.subject: store for store in Results(run).stores}
+    assert set(stores) == {"rocksdb", "lsm", "files", "noop"}
+    assert not stores["noop"].on_disk and all(stores[name].room >= 1 for name in ("rocksdb", "lsm", "files"))
+    assert stores["files"].room > 3  # a file of 1 200 bytes takes a whole page
     assert {(step.subject, step.workload) for step in run.find(profiled=True)} == {
         (store, work) for store in ("rocksdb", "lsm") for work in ("put", "get")
     }
@@ -119,10 +119,10 @@ def test_switches_run_to_their_verdicts(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     run = read_run(folder)
-    found = {each.name: each for each in comparisons(run)}
-    assert set(found) == {"reads", "response"} and found["reads"].form == Form.SLICES
-    assert len(found["reads"].treatments) == 4 and found["reads"].row("closed_loop_rps") is not None
-    assert found["response"].row("cpu_us") is not None and found["response"].control
+    by_name = {comparison.name: comparison for comparison in comparisons(run)}
+    assert set(by_name) == {"reads", "response"} and by_name["reads"].form == Form.SLICES
+    assert len(by_name["reads"].treatments) == 4 and by_name["reads"].row("closed_loop_rps") is not None
+    assert by_name["response"].row("cpu_us") is not None and by_name["response"].control
     (fault,) = run.find(kind="fault")
     heads = fault.record.fault.heads if fault.record.fault else ()
     assert len(heads) > 100 and heads[99]["bytes"] > 10 * heads[0]["bytes"]
@@ -138,11 +138,11 @@ def test_two_settings_are_compared_by_the_notebook_to_a_verdict(tmp_path: Path) 
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
-    (found,) = comparisons(read_run(folder))
-    assert (found.baseline, found.treatments) == ("lsm", ("no-log",))
-    assert len(found.starts) + len(found.left_out) >= FEWEST_STARTS and found.starts
-    assert {"p50_us", "cpu_us", "closed_loop_rps"} <= {row.quantity.name for row in found.rows}
-    assert {"p50_us", "cpu_us"} <= found.reference.keys() and found.control
+    (comparison,) = comparisons(read_run(folder))
+    assert (comparison.baseline, comparison.treatments) == ("lsm", ("no-log",))
+    assert len(comparison.starts) + len(comparison.left_out) >= FEWEST_STARTS and comparison.starts
+    assert {"p50_us", "cpu_us", "closed_loop_rps"} <= {row.quantity.name for row in comparison.rows}
+    assert {"p50_us", "cpu_us"} <= comparison.reference.keys() and comparison.control
     report = folder.report_md.read_text(encoding="utf-8")
     assert "Treatments by request: compare" in report and f"lab run 09 {asked}" in report
     executed = json.loads(folder.notebook.read_text(encoding="utf-8"))

@@ -113,7 +113,7 @@ def test_the_generator_sees_a_stall_when_it_happens(tmp_path: Path) -> None:
     start_s = json.loads((tmp_path / "load.json").read_text())["start_unix_us"] / 1e6
     tail = find(read_hdr_log(tmp_path / "load.hlog").slices_frame())
     assert tail is not None
-    worst = max(tail.spikes, key=lambda each: each.peak_us)
+    worst = max(tail.spikes, key=lambda spike: spike.peak_us)
     begin, end = (moment - start_s for moment in stalled[0])
     assert worst.begin_s <= begin + tail.slice_s
     assert worst.begin_s >= begin - 2 * tail.slice_s - 0.07 * 0.4

@@ -44,9 +44,9 @@ def test_a_smoke_run_prints_its_rows_group_by_group_and_keeps_them(tmp_path: Pat
     assert "configuration of lsm+sync: wal=sync" in done.stdout
     assert re.search(r"configuration of rocksdb-tuned\+paced: .*bytes_per_sync=1048576", done.stdout)
     (file,) = kept.iterdir()
-    found = json.loads(file.read_text())
-    assert [row["name"] for row in found["rows"]] == names
-    assert found["about"]["configurations"]["rocksdb-tuned+sync"]["wal"] == "sync"
+    results = json.loads(file.read_text())
+    assert [row["name"] for row in results["rows"]] == names
+    assert results["about"]["configurations"]["rocksdb-tuned+sync"]["wal"] == "sync"
     assert list(data.iterdir()) == []
 
 

@@ -110,8 +110,8 @@ def offered(steps: list[Step]) -> list[float | None]:
 
 def test_the_knee_of_an_invented_server_is_found_on_one_warm_server(bench: Bench) -> None:
     steps = bench.session().run(search())
-    found = measured(steps).knee
-    assert found is not None and found.low_rps / SLACK <= KNEE_RPS <= found.high_rps * SLACK
+    knee = measured(steps).knee
+    assert knee is not None and knee.low_rps / SLACK <= KNEE_RPS <= knee.high_rps * SLACK
     assert len(bench.machine.launched) == 1
     assert [step.name for step in steps[:3]] == ["probe-put-lsm", "rate-step-put-lsm-001", "rate-step-put-lsm-002"]
     assert {step.record.block for step in steps} == {"knee"} and all(step.record.specification for step in steps)
@@ -128,8 +128,8 @@ def test_a_search_that_was_killed_goes_on_where_it_would_have_gone(tmp_path: Pat
     assert offered(steps)[: count + 1] == expected[: count + 1]
     assert not set(bench.machine.measured) & set(first) and bench.machine.measured[0] == "re-probe-put-lsm"
     assert {name: bench.steps()[name] for name in kept} == kept
-    found = measured(steps).knee
-    assert found is not None and found.low_rps / SLACK <= KNEE_RPS <= found.high_rps * SLACK
+    knee = measured(steps).knee
+    assert knee is not None and knee.low_rps / SLACK <= KNEE_RPS <= knee.high_rps * SLACK
 
 
 def test_a_search_that_was_killed_twice_measures_no_step_twice(bench: Bench) -> None:
@@ -220,16 +220,16 @@ def test_a_server_that_died_between_steps_is_started_and_warmed_again(bench: Ben
 
 
 def test_a_search_that_knows_its_knee_as_well_as_asked_ends_before_its_budget(bench: Bench) -> None:
-    found = measured(bench.session().run(search(5.0, precision=0.2)))
-    assert len(found.steps) < 6 and found.known is not None and found.known.estimate.precise
-    assert found.known.estimate.width <= 0.2 and found.known.knee.confirmed
+    ladder = measured(bench.session().run(search(5.0, precision=0.2)))
+    assert len(ladder.steps) < 6 and ladder.known is not None and ladder.known.estimate.precise
+    assert ladder.known.estimate.width <= 0.2 and ladder.known.knee.confirmed
 
 
 def test_several_servers_of_one_search_are_up_at_once_and_loaded_in_random_order(bench: Bench) -> None:
     bench.machine.servers["memory"] = Server(1.5 * KNEE_RPS)
     other = dataclasses.replace(server(), treatment=Setting.of("memory"))
     steps = bench.session().run(dataclasses.replace(search(), others=(other,)))
-    assert len(bench.machine.launched) == 2 and all(each.alive() for each in bench.machine.launched)
+    assert len(bench.machine.launched) == 2 and all(running.alive() for running in bench.machine.launched)
     names = [step.subject for step in steps if step.record.sweep is not None]
     assert {frozenset(names[at : at + 2]) for at in range(0, len(names), 2)} == {frozenset({"lsm", "memory"})}
     assert len({tuple(names[at : at + 2]) for at in range(0, len(names), 2)}) == 2, "not always in one order"
@@ -290,12 +290,12 @@ def test_a_ladder_measures_only_the_rates_that_are_missing(bench: Bench) -> None
 def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within_reach(bench: Bench) -> None:
     plan = AroundTheKnee(3.0, 0.5, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
     steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
-    found = measured(steps, "put-lsm-rates")
-    assert found.base is not None and found.base_knee is not None
-    assert found.base_knee.low_rps / SLACK <= KNEE_RPS <= found.base_knee.high_rps * SLACK
-    rates = [step.record.offered_rps or 0.0 for step in found.steps]
+    ladder = measured(steps, "put-lsm-rates")
+    assert ladder.base is not None and ladder.base_knee is not None
+    assert ladder.base_knee.low_rps / SLACK <= KNEE_RPS <= ladder.base_knee.high_rps * SLACK
+    rates = [step.record.offered_rps or 0.0 for step in ladder.steps]
     assert rates == sorted(rates) and 1_234.0 in rates and 9_999.0 not in rates and len(rates) == 4
-    recorded_s = {step.record.offered_rps: step.record.duration_s for step in found.steps}
+    recorded_s = {step.record.offered_rps: step.record.duration_s for step in ladder.steps}
     assert recorded_s.pop(1_234.0) == 2.0 and set(recorded_s.values()) == {1.0}, "as long as what was published"
     profiled = [step for step in steps if step.kind == PROFILED_RATE_STEP]
     assert {step.record.offered_rps for step in profiled} <= set(rates) and len(profiled) == 2
@@ -332,9 +332,9 @@ def test_a_ladder_that_was_killed_goes_on_and_measures_nothing_again(tmp_path: P
 
 
 def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench) -> None:
-    found = measured(bench.session().run(around(AroundTheKnee(0, 1.0, 0.0, (0.5,), (), 1.0))))
-    assert found.base is not None and found.base.what == "closed loop" and found.base_knee is None
-    assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
+    ladder = measured(bench.session().run(around(AroundTheKnee(0, 1.0, 0.0, (0.5,), (), 1.0))))
+    assert ladder.base is not None and ladder.base.what == "closed loop" and ladder.base_knee is None
+    assert ladder.steps[0].record.offered_rps == pytest.approx(ladder.base.rps / 2, rel=0.01)
 
 
 def test_a_ladder_without_an_objective_has_none_in_its_record(bench: Bench) -> None:
@@ -346,10 +346,10 @@ def test_a_ladder_without_an_objective_has_none_in_its_record(bench: Bench) -> N
 def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(bench: Bench) -> None:
     bench.machine.servers["lsm"] = Server(KNEE_RPS, 20_000.0)
     steps = bench.session().run(around(AroundTheKnee(0.5, 0.5, 0.0, (0.5,), (), 1.0)))
-    found = measured(steps, "put-lsm-rates")
-    assert found.base is not None and found.base_knee is None
+    ladder = measured(steps, "put-lsm-rates")
+    assert ladder.base is not None and ladder.base_knee is None
     lowest = min(point.rps for point in measured(steps, "put-lsm").points)
-    assert found.base.rps == lowest and [step.record.offered_rps for step in found.rate_steps] == [
+    assert ladder.base.rps == lowest and [step.record.offered_rps for step in ladder.rate_steps] == [
         pytest.approx(lowest / 2, rel=0.01)
     ]
     assert len(bench.machine.launched) == 1
@@ -367,10 +367,10 @@ def test_one_search_pairs_two_servers_and_each_ladder_takes_shares_of_its_own_kn
     steps = executor.run(both)
     assert {step.record.ladder.name for step in steps if step.record.ladder} == {"put-lsm", "put-memory"}
     for block, knee_rps in zip(rates, (KNEE_RPS, 2 * KNEE_RPS), strict=True):
-        found = measured(executor.run(block))
-        assert found.base is not None and found.base_knee is not None
-        assert found.base_knee.low_rps / SLACK <= knee_rps <= found.base_knee.high_rps * SLACK
-        assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
+        ladder = measured(executor.run(block))
+        assert ladder.base is not None and ladder.base_knee is not None
+        assert ladder.base_knee.low_rps / SLACK <= knee_rps <= ladder.base_knee.high_rps * SLACK
+        assert ladder.steps[0].record.offered_rps == pytest.approx(ladder.base.rps / 2, rel=0.01)
 
 
 def test_a_size_without_shares_has_the_search_alone() -> None:
@@ -387,26 +387,26 @@ def test_steps_at_which_the_generator_was_late_are_offered_once_more_up_to_a_thi
             bench.machine.servers["lsm"] = Server(KNEE_RPS)
 
     bench.machine.before = calm_down
-    found = measured(executor.run(around(AroundTheKnee(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
+    ladder = measured(executor.run(around(AroundTheKnee(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
     assert bench.machine.measured[-2:] == ["rate-step-put-lsm-rates-001-again", "rate-step-put-lsm-rates-002-again"]
-    assert [point.outcome for point in found.points] == [StepOutcome.GENERATOR] * 4 + [StepOutcome.MET] * 2
-    assert [step.valid for step in found.rate_steps] == [True, True, False, False]
+    assert [point.outcome for point in ladder.points] == [StepOutcome.GENERATOR] * 4 + [StepOutcome.MET] * 2
+    assert [step.valid for step in ladder.rate_steps] == [True, True, False, False]
 
 
 def test_a_search_whose_generator_is_late_goes_on_and_counts_no_miss_that_lateness_explains(bench: Bench) -> None:
     bench.machine.servers["lsm"] = Server(KNEE_RPS, 900.0, kept_up=False)
-    found = measured(bench.session().run(search()))
-    assert found.knee is not None and found.knee.known and len(found.steps) > 2
-    assert 0 < found.knee.low_rps <= KNEE_RPS * SLACK
-    missed = [point for point in found.points if point.outcome in (StepOutcome.MISSED, StepOutcome.GENERATOR)]
+    ladder = measured(bench.session().run(search()))
+    assert ladder.knee is not None and ladder.knee.known and len(ladder.steps) > 2
+    assert 0 < ladder.knee.low_rps <= KNEE_RPS * SLACK
+    missed = [point for point in ladder.points if point.outcome in (StepOutcome.MISSED, StepOutcome.GENERATOR)]
     undecided = [point for point in missed if point.outcome == StepOutcome.GENERATOR]
     explained = [point for point in missed if (point.rate_step.best or point.rate_step).excess(Objective()) <= 0]
     assert undecided and undecided == explained
 
 
 def test_a_step_that_misses_its_objective_is_not_offered_again(bench: Bench) -> None:
-    found = measured(bench.session().run(given(500, 9_000)))
-    assert [point.outcome for point in found.points] == [StepOutcome.MET, StepOutcome.MISSED]
+    ladder = measured(bench.session().run(given(500, 9_000)))
+    assert [point.outcome for point in ladder.points] == [StepOutcome.MET, StepOutcome.MISSED]
     assert not [name for name in bench.machine.measured if name.endswith("-again")]
 
 
@@ -438,7 +438,7 @@ def test_experiment_04_is_planned_from_its_blocks_and_fits_its_quick_size() -> N
     ]  # fmt: skip
     by_wrk2_s = EXPERIMENTS["04"].blocks_of(asked)[-1].planned_s
     assert 180 <= EXPERIMENTS["04"].planned_s(asked) - by_wrk2_s <= 390
-    assert {each for block in EXPERIMENTS["04"].blocks_of(asked) for each in block.questions} >= {
+    assert {question for block in EXPERIMENTS["04"].blocks_of(asked) for question in block.questions} >= {
         "rates",
         "polling",
         "warm",

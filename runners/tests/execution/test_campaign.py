@@ -107,8 +107,8 @@ def failed(ended: Ended) -> int:
 
 
 def manifests(root: Path) -> dict[str, tuple[str, str]]:
-    found = {path.name: RunFolder(path).manifest() for path in root.iterdir() if path.is_dir()}
-    return {name: (manifest["status"], manifest["address"]) for name, manifest in found.items()}
+    by_name = {path.name: RunFolder(path).manifest() for path in root.iterdir() if path.is_dir()}
+    return {name: (manifest["status"], manifest["address"]) for name, manifest in by_name.items()}
 
 
 JOBS = [job(number, repeat) for repeat in (1, 2) for number in (3, 1, 2)]
@@ -130,15 +130,16 @@ def test_a_campaign_killed_at_any_moments_resumes_to_the_undisturbed_set(
         except KilledError:
             pass
     assert manifests(disturbed) == manifests(whole)
-    assert sorted(fake.completed) == sorted(each.address for each in JOBS), "nothing is measured twice"
-    assert [outcome.address for outcome in ended.outcomes] == [each.address for each in JOBS]
+    assert sorted(fake.completed) == sorted(planned.address for planned in JOBS), "nothing is measured twice"
+    assert [outcome.address for outcome in ended.outcomes] == [planned.address for planned in JOBS]
 
 
 def test_what_is_there_is_not_measured_again_whichever_campaign_made_it(tmp_path: Path) -> None:
     carry_out(JOBS[:2], Fake(), tmp_path, Seen())
     fake, seen = Fake(), Seen()
     ended = carry_out(JOBS, fake, tmp_path, seen)
-    assert seen.there == [each.address for each in JOBS[:2]] and seen.begun == [each.address for each in JOBS[2:]]
+    assert seen.there == [planned.address for planned in JOBS[:2]]
+    assert seen.begun == [planned.address for planned in JOBS[2:]]
     assert {outcome.trials for outcome in ended.outcomes} == {3}, "what a manifest keeps is read back"
 
 
@@ -166,7 +167,7 @@ def test_a_full_disk_ends_the_campaign_and_the_next_call_goes_on(tmp_path: Path)
     assert full.value.cause == "it is ill"
     seen = Seen()
     carry_out(JOBS, Fake(), tmp_path, seen)
-    assert seen.begun == [each.address for each in JOBS[2:]]
+    assert seen.begun == [planned.address for planned in JOBS[2:]]
 
 
 def test_what_does_not_fit_into_the_budget_is_left_to_the_next_call_in_the_same_order(
@@ -176,7 +177,9 @@ def test_what_does_not_fit_into_the_budget_is_left_to_the_next_call_in_the_same_
     monkeypatch.setattr("runners.execution.campaign.time", SimpleNamespace(monotonic=lambda: float(next(now_s))))
     seen = Seen()
     ended = carry_out(JOBS, Fake(), tmp_path, seen, minutes=0.5)
-    assert seen.begun and [each.address for each in ended.left] == [each.address for each in JOBS[len(seen.begun) :]]
+    assert seen.begun and [planned.address for planned in ended.left] == [
+        planned.address for planned in JOBS[len(seen.begun) :]
+    ]
     assert 5.0 * len(seen.begun) + PLANNED_S <= 30.0 < 5.0 * (len(seen.begun) + 1) + PLANNED_S
     assert carry_out(JOBS, Fake(), tmp_path, Seen()).left == ()
 
@@ -186,7 +189,7 @@ def test_a_clock_that_is_stepped_changes_nothing(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(time, "time", lambda: next(times))
     seen = Seen()
     assert carry_out(JOBS, Fake(), tmp_path, seen, minutes=60).left == ()
-    assert seen.begun == [each.address for each in JOBS]
+    assert seen.begun == [planned.address for planned in JOBS]
 
 
 def test_two_labs_do_not_measure_into_one_folder(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_every_name_of_a_setting_and_of_a_workload_makes_folders(bench: Bench) -
 
 def test_a_filled_store_is_started_again_before_its_loads(bench: Bench) -> None:
     bench.session().run(block(GET, 800, ("lsm",)))
-    assert [each.subject for each in bench.machine.launched] == ["noop", "lsm", "lsm"]
+    assert [server.subject for server in bench.machine.launched] == ["noop", "lsm", "lsm"]
     assert bench.machine.filled == [("lsm", GET.filled_keys)]
 
 
@@ -93,7 +93,7 @@ def test_the_cold_load_is_the_first_of_its_server_and_has_no_warm_up(bench: Benc
     steps = bench.session().run(dataclasses.replace(block(rate_rps=800, names=("lsm",)), cold=cold))
     assert [step.name for step in steps] == ["floor-put", "put-cold-lsm", "put-lsm"]
     assert [step.record.warmup_s for step in steps] == [0.5, 0.0, 0.5]
-    assert [each.subject for each in bench.machine.launched] == ["noop", "lsm"]
+    assert [server.subject for server in bench.machine.launched] == ["noop", "lsm"]
 
 
 def test_what_an_earlier_session_measured_is_read_back_once(bench: Bench) -> None:
@@ -151,7 +151,7 @@ def test_a_cold_store_is_empty_and_the_warm_one_is_filled_after_it(bench: Bench)
     filled = dataclasses.replace(block(warm, 800, ("lsm",)), cold=cold)
     filled = dataclasses.replace(filled, workload=dataclasses.replace(warm, filled_keys=1_000))
     assert [step.name for step in bench.session().run(filled)] == ["floor-put-warm", "put-cold-lsm", "put-warm-lsm"]
-    assert [each.subject for each in bench.machine.launched] == ["noop", "lsm", "lsm"]
+    assert [server.subject for server in bench.machine.launched] == ["noop", "lsm", "lsm"]
     assert bench.machine.filled == [("lsm", 1_000)]
 
 
@@ -185,7 +185,7 @@ def test_what_this_machine_lacks_is_left_out(bench: Bench) -> None:
     trial = Trial("a", LOOP, PUT, None, Shape(1, 1, 1.0, 0.0))
     bench.machine.without = {"17"}
     assert bench.session().run(FixedRate.known("b", "t", (Session(old, (trial,)),))) == []
-    assert [each.subject for each in bench.machine.launched] == []
+    assert [server.subject for server in bench.machine.launched] == []
 
 
 def test_a_closed_loop_is_kept_with_its_stage_and_a_fill_must_be_whole(bench: Bench) -> None:
@@ -266,7 +266,7 @@ def test_a_load_that_was_disturbed_is_measured_again_within_the_budget(bench: Be
 def test_two_generators_send_one_load_in_rounds_to_one_warm_server(bench: Bench) -> None:
     block = by_two_generators(Setting.of("lsm"), PUT, "quick")
     steps = bench.session().run(block)
-    assert [each.subject for each in bench.machine.launched] == ["lsm"]
+    assert [server.subject for server in bench.machine.launched] == ["lsm"]
     (warm, *loads) = steps
     assert warm.kind == "paired-warm" and {step.kind for step in loads} == {PAIRED} and len(loads) == 6
     assert {step.record.offered_rps for step in loads} == {0.3 * SERVERS["lsm"].capacity_rps}

@@ -93,7 +93,7 @@ def test_each_start_has_fresh_servers_of_all_that_are_up_at_once(bench: Bench) -
     for number in (1, 2):
         alone = {step.subject for step in steps if step.kind == ALONE and step.record.round == number}
         assert alone == {"lsm", "rocksdb", "lsm-control", "noop"}
-    launched = [each.subject for each in bench.machine.launched[2:]]  # after the two probes
+    launched = [server.subject for server in bench.machine.launched[2:]]  # after the two probes
     assert [sorted(launched[at : at + 4]) for at in (0, 4)] == [["lsm", "lsm-control", "noop", "rocksdb"]] * 2
     assert bench.kept_others[2:] == [False, True, True, True] * 2
     (about,) = {step.record.interleaved for step in steps if step.kind == SHARED}
@@ -136,7 +136,7 @@ def test_the_order_is_that_of_the_seed_and_differs_between_starts() -> None:
     rate = Rate(100.0, "given")
 
     def orders(seed: int) -> list[list[str]]:
-        return [[each.name for each in start.members] for start in block(seed=seed, starts=8).sessions(rate)]
+        return [[member.name for member in start.members] for start in block(seed=seed, starts=8).sessions(rate)]
 
     assert orders(7) == orders(7) != orders(8)
     assert len({tuple(order) for order in orders(7)}) > 1
@@ -158,14 +158,14 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     assert [step.kind for step in steps] == [SHARED] * 3 and all(step.record.offered_rps is None for step in steps)
     assert [len(step.record.targets) for step in steps] == [3] * 3
     assert [step.record.warmup_s for step in steps] == [SHAPE.warmup_s] * 3
-    (found,) = comparisons(read_run(bench.folder))
-    assert found.form == Form.SLICES
-    row = found.row(THROUGHPUT)
+    (comparison,) = comparisons(read_run(bench.folder))
+    assert comparison.form == Form.SLICES
+    row = comparison.row(THROUGHPUT)
     assert row is not None and row.direction == Direction.LOWER and not row.better
     assert row.ratio == pytest.approx(0.8, rel=0.05)
-    used = found.row(CPU)
+    used = comparison.row(CPU)
     assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1)
-    assert found.row("p50_us") is None and found.trusted
+    assert comparison.row("p50_us") is None and comparison.trusted
     run = read_run(bench.folder)
     (section,) = sections(run)
     assert f"A slice lasts {words.latency(100_000.0)}." in section.text
@@ -175,16 +175,16 @@ def test_an_incomplete_design_has_the_baseline_and_its_control_in_every_start(be
     treatments = tuple(Setting.of(name) for name in ("lsm", "rocksdb", "memory", "leveldb"))
     asked = block(treatments=treatments, slice_s=0.1, primary=THROUGHPUT, at_once=2, starts=3)
     sessions = list(asked.sessions(None))
-    names = [{each.name for each in session.members} for session in sessions]
-    assert len(sessions) == 6 and all({"lsm", "lsm-control"} < each and len(each) <= 4 for each in names)
+    names = [{member.name for member in session.members} for session in sessions]
+    assert len(sessions) == 6 and all({"lsm", "lsm-control"} < members and len(members) <= 4 for members in names)
     for name in ("rocksdb", "memory", "leveldb"):
-        assert sum(name in each for each in names) == 3
-    assert len({frozenset(each) for each in names}) > 2, "who shares a start changes"
+        assert sum(name in members for members in names) == 3
+    assert len({frozenset(members) for members in names}) > 2, "who shares a start changes"
     bench.machine.servers |= {"memory": Server(24_000.0, 80.0), "leveldb": Server(10_000.0, 200.0)}
     bench.session().run(asked)
-    (found,) = comparisons(read_run(bench.folder))
+    (comparison,) = comparisons(read_run(bench.folder))
     for name, planted in (("rocksdb", 0.8), ("memory", 1.2), ("leveldb", 0.5)):
-        row = found.row(THROUGHPUT, name)
+        row = comparison.row(THROUGHPUT, name)
         assert row is not None and row.starts == 3 and row.decided, name
         assert row.ratio == pytest.approx(planted, rel=0.05), name
 
@@ -216,20 +216,20 @@ def test_a_fill_is_made_for_each_server_but_the_one_that_does_nothing(bench: Ben
 
 def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     run = compared
-    (found,) = comparisons(run)
-    row = found.row("p50_us")
+    (comparison,) = comparisons(run)
+    row = comparison.row("p50_us")
     assert row is not None and row.direction == Direction.HIGHER and direction_words(row) == "slower" and not row.better
     assert row.low <= 1.1 <= row.high and row.ratio == pytest.approx(1.1, abs=0.02)
-    assert found.rows[0] is row, "the primary quantity stands first"
-    used = found.row(CPU)
+    assert comparison.rows[0] is row, "the primary quantity stands first"
+    used = comparison.row(CPU)
     assert (
         used is not None
         and used.ratio == pytest.approx(1.2, rel=0.1)
         and direction_words(used) in ("higher", "inconclusive")
     )
-    assert found.row(THROUGHPUT) is not None
-    assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in found.reference
-    assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
+    assert comparison.row(THROUGHPUT) is not None
+    assert comparison.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in comparison.reference
+    assert comparison.trusted and {control_row.treatment for control_row in comparison.control} == {"lsm-control"}
     (section,) = sections(run)
     assert section.tables[0].rows and "p50" in section.figures[0].alt
 
@@ -284,11 +284,11 @@ def test_what_can_not_be_compared_is_refused(changes: dict[str, object]) -> None
 
 def test_a_block_with_until_ends_with_the_start_that_decides_it_and_says_so(bench: Bench) -> None:
     steps = bench.session().run(block(until=True, starts=8))
-    (found,) = comparisons(read_run(bench.folder))
-    assert found.answered and FEWEST_STARTS <= len(found.starts) < 8
-    assert len([step for step in steps if step.kind == SHARED]) == len(found.starts)
+    (comparison,) = comparisons(read_run(bench.folder))
+    assert comparison.answered and FEWEST_STARTS <= len(comparison.starts) < 8
+    assert len([step for step in steps if step.kind == SHARED]) == len(comparison.starts)
     (check,) = [check for check in checks(Results(read_run(bench.folder))) if check.about == "starts"]
-    assert check.ok and check.measures[0].value == len(found.starts) < found.planned
+    assert check.ok and check.measures[0].value == len(comparison.starts) < comparison.planned
     launched = len(bench.machine.launched)
     again = bench.session().run(block(until=True, starts=8))
     assert [step.name for step in again] == [step.name for step in steps] and not bench.machine.launched, launched
@@ -305,20 +305,20 @@ def test_the_interval_of_a_block_that_may_end_early_is_wider_than_that_of_a_fixe
         for step in compared.steps
     ]
     (early,) = comparisons(dataclasses.replace(compared, steps=tuple(steps)))
-    one, other = fixed.row("p50_us"), early.row("p50_us")
-    assert one is not None and other is not None
-    assert other.low < one.low and other.high > one.high and other.ratio == one.ratio
+    fixed_row, early_row = fixed.row("p50_us"), early.row("p50_us")
+    assert fixed_row is not None and early_row is not None
+    assert early_row.low < fixed_row.low and early_row.high > fixed_row.high and early_row.ratio == fixed_row.ratio
 
 
 def test_a_comparison_like_a_block_at_one_rate_takes_its_rate_from_that_blocks_closed_loops() -> None:
     fixed = FixedRate("put", "PUT", (Setting.of("lsm"), Setting.of("rocksdb")), PUT, SIZES["smoke"])
     plan = Size("smoke", 0.1, 0.5, 0.3, starts=FEWEST_STARTS)
-    found = fixed.compared("put-compared", plan, 0.03, ())
-    rate = found.rate({"lsm": 10_000.0, "rocksdb": 8_000.0})
-    assert rate is not None and not found.probes()
+    interleaved = fixed.compared("put-compared", plan, 0.03, ())
+    rate = interleaved.rate({"lsm": 10_000.0, "rocksdb": 8_000.0})
+    assert rate is not None and not interleaved.probes()
     # the control is a second LSM, and the server that does nothing reaches no less than the fastest
     assert 0.45 <= rate.rps * (2 / 10_000 + 1 / 8_000 + 1 / 10_000) <= MOST_UTILISATION + 0.011
-    assert all(member.alone is None for start in found.sessions(rate) for member in start.members)
+    assert all(member.alone is None for start in interleaved.sessions(rate) for member in start.members)
     given = dataclasses.replace(fixed, rate_rps=8_000.0).compared("put-compared", plan, 0.03, ()).rate({})
     assert given is not None and given.rps == 1_000.0
 
@@ -332,10 +332,10 @@ def test_a_server_that_is_to_be_cold_is_not_warmed_and_has_no_closed_loop_of_its
     warmed = {name.removeprefix(first) for name in bench.machine.measured if name.startswith(first)}
     assert warmed == {"lsm", "lsm-control", "noop"}
     run = read_run(bench.folder)
-    (found,) = comparisons(run)
-    row = found.row("p50_us", "lsm-cold")
+    (comparison,) = comparisons(run)
+    row = comparison.row("p50_us", "lsm-cold")
     assert row is not None and row.direction == Direction.HIGHER and row.low <= 1.3 <= row.high
-    (asked,) = (each for each in questions() if each.question.key == "warm")
+    (asked,) = (asked for asked in questions() if asked.question.key == "warm")
     answer = asked.answer(Results(run))
     assert answer is not None and answer.verdict == Answered.YES
     assert (answer.count, answer.basis) == (3, Basis.STARTS_BY_REQUEST)

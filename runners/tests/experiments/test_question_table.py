@@ -16,17 +16,17 @@ REPORTED = ("01", "02", "03", "04", "05", "06", "07")
 
 
 def test_every_question_of_a_report_is_in_the_table_and_asked_by_its_experiment() -> None:
-    asked = {number: {each.question.key for each in questions_of(number)} for number in REPORTED}
+    asked = {number: {question.question.key for question in questions_of(number)} for number in REPORTED}
     assert {number: set(by_key) for number, by_key in criteria().items()} == asked
 
 
 def test_what_is_counted_or_published_has_no_margin_and_everything_else_has() -> None:
     for number, by_key in criteria().items():
-        for key, each in by_key.items():
-            if each.design == "published":
-                assert each.margin == each.width == 0, f"{number}.{key}"
-            elif each.margin:
-                assert 0 < each.margin < each.width <= 1, f"{number}.{key}"
+        for key, criterion in by_key.items():
+            if criterion.design == "published":
+                assert criterion.margin == criterion.width == 0, f"{number}.{key}"
+            elif criterion.margin:
+                assert 0 < criterion.margin < criterion.width <= 1, f"{number}.{key}"
 
 
 def test_a_question_that_nothing_measured_counts_as_unanswered(tmp_path: Path) -> None:

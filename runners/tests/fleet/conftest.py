@@ -38,8 +38,8 @@ def processes(kept: Path) -> Iterator[None]:
 @pytest.fixture(scope="package")
 def three() -> Iterator[Fleet]:
     """Three hosts, each a process."""
-    with local(3) as found:
-        yield found
+    with local(3) as started_fleet:
+        yield started_fleet
 
 
 @pytest.fixture

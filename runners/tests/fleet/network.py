@@ -190,8 +190,8 @@ class Machines:
 def machines(count: int, folder: Path, planted: Mapping[int, Planted] | None = None) -> Iterator[Machines]:
     """A network with a fleet on it."""
     with Network(count, planted or {}) as network:
-        found = Machines(network, folder)
-        found.start_scheduler()
+        fleet = Machines(network, folder)
+        fleet.start_scheduler()
         for host in range(count):
-            found.start_worker(host)
-        yield found
+            fleet.start_worker(host)
+        yield fleet

@@ -14,12 +14,12 @@ EXCHANGES = st.lists(st.tuples(DELAYS, DELAYS, st.integers(0, 2_000_000)), min_s
 
 def exchanges(offset_ns: int, paths: list[tuple[int, int, int]]) -> list[Exchange]:
     """Exchanges with a clock that is ahead by so much, over paths that take so long there, back, and between."""
-    found, now = [], 1_700_000_000_000_000_000
+    exchanged, now = [], 1_700_000_000_000_000_000
     for there, back, between in paths:
         received = now + there + offset_ns
-        found.append(Exchange(now, received, received + between, now + there + between + back))
+        exchanged.append(Exchange(now, received, received + between, now + there + between + back))
         now += there + between + back + 1_000
-    return found
+    return exchanged
 
 
 @given(st.integers(-(10**12), 10**12), EXCHANGES)

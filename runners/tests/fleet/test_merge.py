@@ -21,8 +21,8 @@ HIGHEST_NS = 3_600_000_000_000
 
 def histogram(latencies_ns: list[int], highest_ns: int = HIGHEST_NS, digits: int = 3) -> HdrHistogram:
     recorded = HdrHistogram(1, highest_ns, digits)
-    for each in latencies_ns:
-        assert recorded.record_value(each)
+    for latency_ns in latencies_ns:
+        assert recorded.record_value(latency_ns)
     return recorded
 
 
@@ -51,11 +51,11 @@ def written(path: Path, start_s: float, lines: list[tuple[str, float, list[int]]
 @given(st.lists(LATENCIES_NS, min_size=1, max_size=5), st.sampled_from([HIGHEST_NS, 90_000_000_000]))
 def test_histograms_added_are_that_of_all_latencies(parts: list[list[int]], highest_ns: int) -> None:
     several = [histogram(part, highest_ns if place else HIGHEST_NS) for place, part in enumerate(parts)]
-    whole, one = added(several), histogram([each for part in parts for each in part])
-    assert np.array_equal(counts_of(whole), counts_of(one))
+    whole, alone = added(several), histogram([latency_ns for part in parts for latency_ns in part])
+    assert np.array_equal(counts_of(whole), counts_of(alone))
     again = HdrHistogram.decode(whole.encode())
-    assert np.array_equal(counts_of(again), counts_of(one)), "nothing is lost by writing it"
-    assert whole.get_total_count() == one.get_total_count()
+    assert np.array_equal(counts_of(again), counts_of(alone)), "nothing is lost by writing it"
+    assert whole.get_total_count() == alone.get_total_count()
 
 
 def test_histograms_of_other_buckets_are_refused() -> None:
@@ -75,13 +75,15 @@ def test_logs_merged_read_as_the_log_of_one_generator(parts: list[tuple[list[int
             )
             for place, (first, second) in enumerate(parts)
         ]
-        one = written(folder / "one", 1_700_000_000, [
-            ("response", at, [each for part in parts for each in part[at]]) for at in (0, 1)
+        single_log = written(folder / "one", 1_700_000_000, [
+            ("response", at, [latency_ns for part in parts for latency_ns in part[at]]) for at in (0, 1)
         ])  # fmt: skip
         merge_logs(logs, folder / "merged", 1_700_000_000_000_000)
-        merged, alone = read_hdr_log(folder / "merged"), read_hdr_log(one)
+        merged, alone = read_hdr_log(folder / "merged"), read_hdr_log(single_log)
     assert merged.start_unix_s == alone.start_unix_s
-    assert [(each.kind, each.t_s) for each in merged.intervals] == [(each.kind, each.t_s) for each in alone.intervals]
+    assert [(interval.kind, interval.t_s) for interval in merged.intervals] == [
+        (interval.kind, interval.t_s) for interval in alone.intervals
+    ]
     for got, wanted in zip(merged.intervals, alone.intervals, strict=True):
         assert np.array_equal(got.samples.values_us, wanted.samples.values_us)
         assert np.array_equal(got.samples.counts, wanted.samples.counts)
@@ -127,9 +129,9 @@ def test_percentiles_are_of_all_requests_and_the_verdict_is_the_worst(tmp_path: 
 def test_failures_and_waits_are_those_of_all_generators() -> None:
     reset = {"cause": "connection reset", "counted_as": "read", "count": 3, "first_s": 2.0, "first": "later"}
     waits = {"count": 4, "p50": 10.0, "max": 90.0}
-    one = report(99) | {"failures": [reset], "shortfall": "of 100 requests 3 failed", "reconnect_us": waits}
-    other = report(99) | {"failures": [reset | {"count": 2, "first_s": 0.5, "first": "earlier"}], "shortfall": None}
-    whole = merged_report([one, other], 1_700_000_000_000_000)
+    later = report(99) | {"failures": [reset], "shortfall": "of 100 requests 3 failed", "reconnect_us": waits}
+    earlier = report(99) | {"failures": [reset | {"count": 2, "first_s": 0.5, "first": "earlier"}], "shortfall": None}
+    whole = merged_report([later, earlier], 1_700_000_000_000_000)
     assert whole["failures"] == [reset | {"count": 5, "first_s": 0.5, "first": "earlier"}]
     assert (whole["shortfall"], whole["reconnect_us"]) == ("of 100 requests 3 failed", waits)
     assert whole["waited_for_connection_us"] is None

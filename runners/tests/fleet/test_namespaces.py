@@ -81,8 +81,8 @@ def loads(home: Path) -> list[tuple[Path, StepRecord]]:
 
 @pytest.fixture
 def fleet(home: Path) -> Iterator[Machines]:
-    with machines(3, home) as found:
-        yield found
+    with machines(3, home) as started_fleet:
+        yield started_fleet
 
 
 def test_a_server_on_one_host_is_loaded_from_two_others(fleet: Machines, home: Path) -> None:
@@ -104,17 +104,17 @@ def left_over(fleet: Machines) -> list[str]:
     """Servers and generators that still run on the hosts of the network."""
 
     def running() -> list[str]:
-        found = []
+        names = []
         for host in range(fleet.network.count):
             pids = subprocess.run(
                 ["ip", "netns", "pids", fleet.network.namespace(host)], check=True, capture_output=True, text=True
             ).stdout.split()
             for pid in pids:
                 try:
-                    found.append(psutil.Process(int(pid)).name())
+                    names.append(psutil.Process(int(pid)).name())
                 except psutil.Error:
                     continue
-        return [name for name in found if name.startswith(("truepace", "stall-witness"))]
+        return [name for name in names if name.startswith(("truepace", "stall-witness"))]
 
     until(lambda: not running(), 30.0)
     return running()
@@ -128,7 +128,7 @@ def test_delay_and_loss_of_a_network_are_found_and_named(home: Path) -> None:
     (run,) = (path for path in (home / "runs").iterdir() if path.is_dir())
     findings: list[dict[str, Any]] = json.loads((run / "conclusions.json").read_text())["findings"]
     far, losing = (
-        {host: each["evidence"] for each in findings for host in named(each) if each["code"] == code}
+        {host: finding["evidence"] for finding in findings for host in named(finding) if finding["code"] == code}
         for code in ("F01", "F02")
     )
     assert 29_000 < far["host-2"]["round_trip_us"] < 90_000, "both ways"
@@ -165,12 +165,12 @@ def sends(fleet: Machines, host: int) -> bool:
 
 def results(home: Path) -> dict[str, dict[str, Any]]:
     """The manifests of a campaign's results, by address; each counted once."""
-    found = {}
+    by_address = {}
     for path in (home / "runs").glob("load-*/manifest.json"):
         manifest = json.loads(path.read_text())
-        assert manifest["status"] == "complete" and manifest["address"] not in found, path
-        found[manifest["address"]] = manifest
-    return found
+        assert manifest["status"] == "complete" and manifest["address"] not in by_address, path
+        by_address[manifest["address"]] = manifest
+    return by_address
 
 
 def test_a_campaign_ends_with_the_same_set_whatever_dies(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

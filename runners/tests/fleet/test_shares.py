@@ -37,8 +37,8 @@ from runners.toolchain.tools import TRUEPACE
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with servers.idle() as found:
-        yield found
+    with servers.idle() as server_url:
+        yield server_url
 
 
 def truepace() -> Truepace:
@@ -48,23 +48,23 @@ def truepace() -> Truepace:
 
 def counts_of_log(path: Path, tag: str) -> np.ndarray:
     """The counts of all intervals of a tag by bucket, as they stand in the file."""
-    found = [
+    interval_counts = [
         counts_of(HdrHistogram.decode(match["data"].encode()))
         for match in map(INTERVAL_LINE.match, path.read_text(encoding="utf-8").splitlines())
         if match and match["tag"] == tag
     ]
-    whole = np.zeros(max(map(len, found)), np.int64)
-    for each in found:
-        whole[: len(each)] += each
+    whole = np.zeros(max(map(len, interval_counts)), np.int64)
+    for counts in interval_counts:
+        whole[: len(counts)] += counts
     return whole
 
 
 def bucket_by_bucket(recorded_ns: np.ndarray, counts: np.ndarray) -> bool:
     """Whether these counts are those of one generator that had recorded these latencies itself."""
-    one = HdrHistogram(1, 3_600_000_000_000, 3)
-    for each in recorded_ns:
-        one.record_value(int(each))
-    wanted = counts_of(one)
+    histogram = HdrHistogram(1, 3_600_000_000_000, 3)
+    for latency_ns in recorded_ns:
+        histogram.record_value(int(latency_ns))
+    wanted = counts_of(histogram)
     length = max(len(wanted), len(counts))
     return bool(np.array_equal(np.pad(wanted, (0, length - len(wanted))), np.pad(counts, (0, length - len(counts)))))
 
@@ -184,5 +184,5 @@ def test_scripts_travel_as_text(tmp_path: Path) -> None:
 
 
 def test_a_round_trip_that_fails_is_counted_and_not_timed() -> None:
-    found = round_trips(["http://127.0.0.1:1"])
-    assert (found.round_trips_us, found.failed) == ((), CONNECTS)
+    network = round_trips(["http://127.0.0.1:1"])
+    assert (network.round_trips_us, network.failed) == ((), CONNECTS)

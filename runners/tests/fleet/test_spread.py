@@ -26,8 +26,8 @@ from runners.tests.waiting import until
 
 def planned(count: int) -> list[Job]:
     return [
-        Job(name="a", kind="load", parameters={"repeat": each}, repeat=each, planned_s=1.0, address=f"{each:04}")
-        for each in range(count)
+        Job(name="a", kind="load", parameters={"repeat": repeat}, repeat=repeat, planned_s=1.0, address=f"{repeat:04}")
+        for repeat in range(count)
     ]
 
 

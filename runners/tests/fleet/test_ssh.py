@@ -64,7 +64,7 @@ async def _run(process: asyncssh.SSHServerProcess) -> None:
 @pytest.fixture
 def port() -> Iterator[int]:
     """An SSH server on both addresses; gives its port."""
-    found, ready = list[int](), threading.Event()
+    ports, ready = list[int](), threading.Event()
     loops, over = list[asyncio.AbstractEventLoop](), asyncio.Event()
 
     async def serve() -> None:
@@ -72,17 +72,17 @@ def port() -> Iterator[int]:
         keys = [asyncssh.generate_private_key("ssh-ed25519")]
         for host in HOSTS:
             listener = await asyncssh.listen(
-                host, found[0] if found else 0, server_host_keys=keys, server_factory=Anybody, process_factory=_run,
+                host, ports[0] if ports else 0, server_host_keys=keys, server_factory=Anybody, process_factory=_run,
                 encoding=None,
             )  # fmt: skip
-            found.append(listener.get_port())
+            ports.append(listener.get_port())
         ready.set()
         await over.wait()
 
     serving = threading.Thread(target=lambda: asyncio.run(serve()))  # ends what is pending, too
     serving.start()
     assert ready.wait(30)
-    yield found[0]
+    yield ports[0]
     loops[0].call_soon_threadsafe(over.set)
     serving.join(30)
 
@@ -153,12 +153,12 @@ class Entered:
 
     def working(self) -> list[str]:
         """The names of what runs on the hosts for those who came in over SSH."""
-        found = []
+        names = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.environ().get("SSH_CONNECTION", "").endswith(f" {self.port}"):
-                    found.append(process.name())
-        return found
+                    names.append(process.name())
+        return names
 
 
 @pytest.fixture

@@ -75,17 +75,17 @@ def _order(version: str) -> Order:
 
 def listening(pid: int) -> set[str]:
     """The addresses at which a process and all that it started listen."""
-    found = set()
+    addresses = set()
     for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
         with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
             tcp = process.net_connections("tcp")
-            found |= {str(each.laddr.ip) for each in tcp if each.status == psutil.CONN_LISTEN}
-    return found
+            addresses |= {str(connection.laddr.ip) for connection in tcp if connection.status == psutil.CONN_LISTEN}
+    return addresses
 
 
 def test_nothing_listens_beyond_the_loopback(fleet: Fleet) -> None:
-    found = listening(os.getpid())
-    assert found and all(address.startswith(("127.", "::1")) for address in found), found
+    addresses = listening(os.getpid())
+    assert addresses and all(address.startswith(("127.", "::1")) for address in addresses), addresses
 
 
 @pytest.mark.e2e
@@ -111,7 +111,7 @@ def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path)
     with local(1) as fleet, servers.idle() as url:
         host = fleet.hosts()[0]
         pid = fleet.run_on(host, SERVER, threading.Event(), host_pid)
-        found: list[BaseException] = []
+        errors: list[BaseException] = []
 
         def send() -> None:
             try:
@@ -119,19 +119,21 @@ def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path)
                     [RemoteSeat(fleet, host)], truepace(), LoadSpec(url, None, 50.0, 120.0), StepFolder(tmp_path)
                 )
             except BaseException as error:
-                found.append(error)
+                errors.append(error)
 
         sending = threading.Thread(target=send)
         sending.start()
         while not (
-            generators := [each for each in psutil.Process(pid).children(recursive=True) if "truepace" in each.name()]
+            generators := [
+                child for child in psutil.Process(pid).children(recursive=True) if "truepace" in child.name()
+            ]
         ):
-            assert sending.is_alive(), found
+            assert sending.is_alive(), errors
             time.sleep(0.1)
         os.kill(pid, signal.SIGKILL)
         sending.join(60)
-        assert isinstance(found[0], LostHostError), found
-        assert all(gone(each.pid) for each in generators), "its guard ends what a worker leaves"
+        assert isinstance(errors[0], LostHostError), errors
+        assert all(gone(generator.pid) for generator in generators), "its guard ends what a worker leaves"
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +154,7 @@ def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeyp
         assert abs(clock.offset_us) <= clock.uncertainty_us
         scheduler = workers.environment(fleet, host)[SCHEDULER_VARIABLE]
         with workers.connected(scheduler, tls) as again:
-            assert [each.address for each in again.hosts()] == [host.address]
+            assert [connected_host.address for connected_host in again.hosts()] == [host.address]
         with pytest.raises(PlanError, match="--tls"):
             workers.connected(scheduler)
         other = Security.temporary()

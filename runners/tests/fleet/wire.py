@@ -37,9 +37,9 @@ def tun(namespace: str, device: str) -> int:
     return opened
 
 
-def main(one: str, other: str, device: str, delay_ms: float, loss: float, seed: int) -> None:
+def main(first: str, second: str, device: str, delay_ms: float, loss: float, seed: int) -> None:
     """Carry packets until this process is ended."""
-    ends = [tun(one, device), tun(other, device)]
+    ends = [tun(first, device), tun(second, device)]
     print("ready", flush=True)
     chance, numbers = random.Random(seed), itertools.count()
     under_way: list[tuple[float, int, int, bytes]] = []

@@ -19,8 +19,8 @@ def test_ports_in_a_row_can_all_be_bound(count: int) -> None:
         for port in range(first, first + count):
             held.append(socket.create_server((supervisor.HOST, port)))
     finally:
-        for each in held:
-            each.close()
+        for listener in held:
+            listener.close()
 
 
 def test_a_port_that_is_taken_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
