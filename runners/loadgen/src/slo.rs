@@ -49,7 +49,7 @@ impl fmt::Display for Verified {
 /// # Errors
 /// A sentence that names the objective.
 pub fn parse(text: &str, open_loop: bool) -> Result<Vec<Objective>, String> {
-    text.split(',').map(|one| parse_one(one.trim(), open_loop)).collect()
+    text.split(',').map(|objective| parse_one(objective.trim(), open_loop)).collect()
 }
 
 fn parse_one(text: &str, open_loop: bool) -> Result<Objective, String> {

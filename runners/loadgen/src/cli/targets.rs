@@ -57,7 +57,7 @@ pub(super) fn parse(args: &Args) -> Result<Vec<TargetConfig>> {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
             return Err(wrong("has a name that is not of letters, digits, '-', '_' and '.'"));
         }
-        if targets.iter().any(|one| one.name == name) {
+        if targets.iter().any(|target| target.name == name) {
             return Err(wrong("has the name of another"));
         }
         let mut parts = parts(rest).into_iter();
@@ -77,7 +77,7 @@ pub(super) fn parse(args: &Args) -> Result<Vec<TargetConfig>> {
     if let Some(list) = &args.weights {
         weights = list
             .split(':')
-            .map(|one| parse_weight(one).map_err(|why| Error::Usage(format!("--weights: one {why}"))))
+            .map(|weight| parse_weight(weight).map_err(|why| Error::Usage(format!("--weights: one {why}"))))
             .collect::<Result<_>>()?;
         if weights.len() != targets.len() {
             return usage(format!(
@@ -192,17 +192,17 @@ mod tests {
 
     #[test]
     fn targets_have_names_scripts_headers_and_weights() {
-        let found = targets(
+        let both = targets(
             "-s all.lua -H A:b --target a=http://h:1/x?y=1,2 --target b=http://h:2/,script=b.lua,header=C:d,e,weight=0.2",
         )
         .unwrap();
-        assert_eq!((found[0].name.as_str(), found[0].target.path.as_str(), found[0].weight), ("a", "/x?y=1,2", 5));
-        assert_eq!((found[1].script.clone(), found[1].weight), (Some("b.lua".into()), 1));
-        assert_eq!(found[1].headers, [("A".into(), "b".into()), ("C".into(), "d,e".into())]);
-        assert_eq!(found[0].script, Some("all.lua".into()), "what is given once is everybody's");
+        assert_eq!((both[0].name.as_str(), both[0].target.path.as_str(), both[0].weight), ("a", "/x?y=1,2", 5));
+        assert_eq!((both[1].script.clone(), both[1].weight), (Some("b.lua".into()), 1));
+        assert_eq!(both[1].headers, [("A".into(), "b".into()), ("C".into(), "d,e".into())]);
+        assert_eq!(both[0].script, Some("all.lua".into()), "what is given once is everybody's");
         let taken_away = targets("-H A:b -H host: -H Authorization: -H a:c http://u:p@h/").unwrap();
         assert_eq!((&taken_away[0].headers, taken_away[0].sends_host), (&vec![("a".into(), "c".into())], false));
-        let weights = |line: &str| targets(line).map(|all| all.iter().map(|one| one.weight).collect::<Vec<_>>());
+        let weights = |line: &str| targets(line).map(|all| all.iter().map(|target| target.weight).collect::<Vec<_>>());
         let three = "--target a=http://h/ --target b=http://h/ --target c=http://h/";
         assert_eq!(weights(&format!("{three} --weights 1:1:0.2")), Ok(vec![5, 5, 1]));
         assert_eq!(targets("http://h/").unwrap()[0].name, "target");

@@ -27,7 +27,7 @@ impl ProvidedBuffers {
 
     pub(super) fn register(ring: &IoUring) -> io::Result<Self> {
         let entries_layout =
-            Layout::array::<BufRingEntry>(usize::from(BUFFERS)).and_then(|one| one.align_to(PAGE_BYTES));
+            Layout::array::<BufRingEntry>(usize::from(BUFFERS)).and_then(|layout| layout.align_to(PAGE_BYTES));
         let data_layout = Layout::from_size_align(usize::from(BUFFERS) * BUFFER_BYTES, PAGE_BYTES);
         let (Ok(entries_layout), Ok(data_layout)) = (entries_layout, data_layout) else {
             return Err(io::ErrorKind::OutOfMemory.into());

@@ -214,7 +214,7 @@ impl Io for Uring {
         if self.ring.submission().is_empty() {
             self.retired.clear();
         }
-        let taken = self.ring.completion().map(|one| (one.user_data(), one.result(), one.flags()));
+        let taken = self.ring.completion().map(|entry| (entry.user_data(), entry.result(), entry.flags()));
         self.completions.extend(taken);
         Ok(self.completions.len())
     }

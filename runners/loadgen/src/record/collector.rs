@@ -348,8 +348,8 @@ mod tests {
         collector.take(second(&pool, 3, 5), 3, false);
         let whole = collector.finish(3.5, 0).whole;
         assert_eq!(whole.total.counts.completed, 25);
-        assert_eq!(whole.seconds.iter().map(|one| one.counts.completed).collect::<Vec<_>>(), [11, 2, 3, 9]);
-        assert_eq!(whole.seconds.iter().map(|one| one.index).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(whole.seconds.iter().map(|summary| summary.counts.completed).collect::<Vec<_>>(), [11, 2, 3, 9]);
+        assert_eq!(whole.seconds.iter().map(|summary| summary.index).collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -359,18 +359,19 @@ mod tests {
         collector.take(second(&pool, 0, 30), 2, true);
         collector.take(second(&pool, 3, 5), 3, false);
         let whole = collector.finish(3.25, 0).whole;
-        let found: Vec<_> = whole.seconds.iter().map(|one| (one.index, one.duration_s, one.counts.completed)).collect();
-        assert_eq!(found, [(0, 3.0, 30), (3, 0.25, 5)]);
+        let seconds: Vec<_> =
+            whole.seconds.iter().map(|summary| (summary.index, summary.duration_s, summary.counts.completed)).collect();
+        assert_eq!(seconds, [(0, 3.0, 30), (3, 0.25, 5)]);
         assert_eq!(whole.thread_rates, [10.0]);
     }
 
     #[test]
     fn there_are_so_many_intervals_and_no_more() {
         let pool = Pool::new(2, 2);
-        let (one, other) = (pool.take(0).expect("room"), pool.take(0).expect("room"));
+        let (first, other) = (pool.take(0).expect("room"), pool.take(0).expect("room"));
         assert!(pool.take(1).is_none());
-        assert_eq!((one.len(), other.len()), (2, 2));
-        pool.give(one);
+        assert_eq!((first.len(), other.len()), (2, 2));
+        pool.give(first);
         assert!(pool.take(1).is_some_and(|again| again.iter().all(|interval| interval.index == 1)));
     }
 }

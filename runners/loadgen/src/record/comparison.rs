@@ -172,7 +172,7 @@ impl Comparison {
 
     /// Half of the interval of the logarithm, for each of `PERCENTS`.
     fn standard_errors(&self, sums: &[Times], target: usize, quantity: &str) -> Option<[f64; PERCENTS.len()]> {
-        let holds = |group: &&Vec<Times>| [0, target].iter().all(|one| !group[*one].of(quantity).is_empty());
+        let holds = |group: &&Vec<Times>| [0, target].iter().all(|index| !group[*index].of(quantity).is_empty());
         let groups: Vec<_> = self.groups.iter().filter(holds).collect();
         if groups.len() < LEAST_GROUPS || !self.paired {
             return None;
@@ -180,9 +180,9 @@ impl Comparison {
         let without: Vec<_> = groups
             .iter()
             .map(|group| {
-                let left = [0, target].map(|one| {
-                    let mut left = sums[one].of(quantity).clone();
-                    left.subtract(group[one].of(quantity)).expect("a part of its sum");
+                let left = [0, target].map(|index| {
+                    let mut left = sums[index].of(quantity).clone();
+                    left.subtract(group[index].of(quantity)).expect("a part of its sum");
                     left
                 });
                 PERCENTS.map(|percent| log_ratio([&left[0], &left[1]], percent))
@@ -291,8 +291,8 @@ mod tests {
         for seed in 0..seeds {
             let median = |factor| {
                 let ratios = compared(factor, seed).ratios();
-                let at = ratios.iter().find(|one| one.quantity == "service" && one.percent == 50.0).copied();
-                at.and_then(|one| one.interval).expect("an interval")
+                let at = ratios.iter().find(|ratio| ratio.quantity == "service" && ratio.percent == 50.0).copied();
+                at.and_then(|ratio| ratio.interval).expect("an interval")
             };
             let (same, other) = (median(1.0), median(1.02));
             covered += u32::from((same.low..=same.high).contains(&1.0));
@@ -337,10 +337,10 @@ mod tests {
         }
         let rows = comparison.carry_over();
         assert_eq!(rows.len(), 4);
-        for one in rows {
-            let expected = if one.predecessor == 1 { 90.05 } else { 80.05 };
-            assert!((one.p50_us - expected).abs() < 0.1, "{one:?}");
-            assert!(one.interval.low <= one.p50_us && one.p50_us <= one.interval.high && one.count > 2_000);
+        for row in rows {
+            let expected = if row.predecessor == 1 { 90.05 } else { 80.05 };
+            assert!((row.p50_us - expected).abs() < 0.1, "{row:?}");
+            assert!(row.interval.low <= row.p50_us && row.p50_us <= row.interval.high && row.count > 2_000);
         }
     }
 
@@ -349,7 +349,7 @@ mod tests {
         let mut comparison = Comparison::new(2, None, None);
         (0..1000).for_each(|slot| comparison.take(&request(slot, (slot / 500) as u8, slot * 1_000_000, 80_000)));
         assert_eq!(comparison.stretches(), None);
-        assert!(comparison.ratios().iter().all(|one| one.interval.is_none() && (one.ratio - 1.0).abs() < 0.01));
+        assert!(comparison.ratios().iter().all(|ratio| ratio.interval.is_none() && (ratio.ratio - 1.0).abs() < 0.01));
     }
 
     #[test]

@@ -163,13 +163,13 @@ mod tests {
 
     #[test]
     fn causes_add_up_and_the_first_of_all_is_kept() {
-        let (mut one, mut other) = (Failures::default(), Failures::default());
-        one.count(Cause::Reset, 1, 500, || "later".into());
+        let (mut sum, mut other) = (Failures::default(), Failures::default());
+        sum.count(Cause::Reset, 1, 500, || "later".into());
         other.count(Cause::Reset, 2, 100, || "earlier".into());
         other.count(Cause::Reset, 1, 50, || panic!("described once"));
         other.count(Cause::Timeout, 1, 900, String::new);
-        one.add(&other);
-        let all: Vec<_> = one.iter().map(|(cause, failure)| (cause, failure.count, failure.first.as_str())).collect();
+        sum.add(&other);
+        let all: Vec<_> = sum.iter().map(|(cause, failure)| (cause, failure.count, failure.first.as_str())).collect();
         assert_eq!(all, [(Cause::Reset, 4, "earlier"), (Cause::Timeout, 1, "")]);
         assert!(CAUSES.iter().enumerate().all(|(index, cause)| *cause as usize == index));
     }

@@ -341,8 +341,8 @@ impl Interval {
         self.by_tag.resize_with(self.by_tag.len().max(other.by_tag.len()), || None);
         let tags = self.by_tag.iter_mut().zip(&other.by_tag);
         let classes = self.by_class.iter_mut().zip(&other.by_class);
-        let one = [(&mut self.other_clock, &other.other_clock), (&mut self.waiting, &other.waiting)];
-        for (sum, pair) in classes.chain(tags).chain(one) {
+        let singles = [(&mut self.other_clock, &other.other_clock), (&mut self.waiting, &other.waiting)];
+        for (sum, pair) in classes.chain(tags).chain(singles) {
             if let Some(pair) = pair.as_deref().filter(|pair| !pair.response.is_empty()) {
                 some(sum).add(pair);
             }
@@ -400,14 +400,14 @@ mod tests {
 
     #[test]
     fn tenths_of_several_workers_add_up_and_late_responses_are_in_the_last() {
-        let (mut one, mut other) = (Interval::new(0), Interval::new(0));
-        came(&mut one, 0);
+        let (mut sum, mut other) = (Interval::new(0), Interval::new(0));
+        came(&mut sum, 0);
         came(&mut other, TENTH_NS - 1);
         came(&mut other, 20 * TENTH_NS);
-        one.add(&other);
-        assert_eq!(one.tenths.each_ref().map(CompactHistogram::len), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(one.tenths[0].max(), one.all_classes().response.max(), "a tenth has the digits of a second");
-        one.reset(1);
-        assert!(one.tenths.iter().all(CompactHistogram::is_empty));
+        sum.add(&other);
+        assert_eq!(sum.tenths.each_ref().map(CompactHistogram::len), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(sum.tenths[0].max(), sum.all_classes().response.max(), "a tenth has the digits of a second");
+        sum.reset(1);
+        assert!(sum.tenths.iter().all(CompactHistogram::is_empty));
     }
 }

@@ -45,7 +45,7 @@ fn where_to(config: &Config) -> String {
     if !config.has_several() {
         return config.first().target.url.clone();
     }
-    config.targets.iter().map(|one| format!("{}={}", one.name, one.target.url)).collect::<Vec<_>>().join(", ")
+    config.targets.iter().map(|target| format!("{}={}", target.name, target.target.url)).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints everything after the first two lines.
@@ -370,8 +370,8 @@ pub(super) fn short(times: &Distribution) -> String {
         return "of nothing, no request got a response".into();
     }
     let reported = [("p50", 50.0), ("p99", 99.0), ("max", 100.0)].map(|(name, percent)| {
-        let found = times.percentile(percent);
-        format!("{name} {}{}", if found.at_least { ">= " } else { "" }, format_us(found.value_us))
+        let percentile = times.percentile(percent);
+        format!("{name} {}{}", if percentile.at_least { ">= " } else { "" }, format_us(percentile.value_us))
     });
     reported.join(", ")
 }

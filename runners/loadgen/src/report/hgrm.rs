@@ -67,7 +67,7 @@ pub fn write(path: &Path, outcome: &Outcome, tags: &[String]) -> Result<()> {
 
 /// Whether other tables may lie next to a path: it is a file's, or nothing is there yet.
 pub fn has_siblings(path: &Path) -> bool {
-    fs::metadata(path).map_or(true, |found| found.is_file())
+    fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }
 
 /// The path with something after its name.

@@ -196,7 +196,7 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
         "objectives": outcome
             .objectives
             .iter()
-            .map(|one| json!({"objective": one.objective, "measured": one.measured, "met": one.met}))
+            .map(|result| json!({"objective": result.objective, "measured": result.measured, "met": result.met}))
             .collect::<Vec<_>>(),
     });
     match fields {
@@ -209,16 +209,16 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
 fn compared(config: &Config, comparison: &Comparison) -> Value {
     let name = |target: usize| config.targets[target].name.as_str();
     let bounds = |interval: Interval95| [interval.low, interval.high];
-    let ratios = comparison.ratios().into_iter().map(|one| {
+    let ratios = comparison.ratios().into_iter().map(|ratio| {
         json!({
-            "target": name(one.target), "baseline": name(0), "quantity": one.quantity, "percent": one.percent,
-            "ratio": one.ratio, "interval_95": one.interval.map(bounds),
+            "target": name(ratio.target), "baseline": name(0), "quantity": ratio.quantity, "percent": ratio.percent,
+            "ratio": ratio.ratio, "interval_95": ratio.interval.map(bounds),
         })
     });
-    let carry_over = comparison.carry_over().into_iter().map(|one| {
+    let carry_over = comparison.carry_over().into_iter().map(|row| {
         json!({
-            "target": name(one.target), "predecessor": name(one.predecessor), "count": one.count,
-            "service_p50_us": one.p50_us, "interval_95": bounds(one.interval),
+            "target": name(row.target), "predecessor": name(row.predecessor), "count": row.count,
+            "service_p50_us": row.p50_us, "interval_95": bounds(row.interval),
         })
     });
     let (stretches, stretch_s) = comparison.stretches().unzip();

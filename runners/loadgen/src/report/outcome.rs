@@ -140,7 +140,9 @@ impl Run {
         let targets = targets.into_iter().enumerate();
         Run {
             whole: outcome(whole, (conditions.window_s, 1.0), all),
-            targets: targets.map(|(index, one)| outcome(one, loaded(index), failures[index].clone())).collect(),
+            targets: targets
+                .map(|(index, collected)| outcome(collected, loaded(index), failures[index].clone()))
+                .collect(),
             comparison,
             tags,
             calibrations_us,

@@ -55,31 +55,31 @@ pub(super) fn write(out: &mut String, config: &Config, run: &Run) -> std::fmt::R
         Some((count, length_s)) => format!("; {count} stretches of {length_s:.2} s"),
         None => ", each was loaded in a time of its own".to_owned(),
     };
-    for one in comparison.ratios() {
-        let interval = match one.interval {
+    for ratio in comparison.ratios() {
+        let interval = match ratio.interval {
             Some(interval) => format!("95 % {:.4} to {:.4}", interval.low, interval.high),
             None => "no interval: too few stretches of all targets".to_owned(),
         };
         writeln!(
             out,
             "{PREFIX} {} over {}, {} p{}: {:.4} ({interval}{stretches})",
-            name(one.target),
+            name(ratio.target),
             name(0),
-            one.quantity,
-            one.percent,
-            one.ratio
+            ratio.quantity,
+            ratio.percent,
+            ratio.ratio
         )?;
     }
-    for one in comparison.carry_over() {
+    for row in comparison.carry_over() {
         writeln!(
             out,
             "{PREFIX} {} after {}: service p50 {:.2} us (95 % {:.2} to {:.2}) of {} requests",
-            name(one.target),
-            name(one.predecessor),
-            one.p50_us,
-            one.interval.low,
-            one.interval.high,
-            one.count
+            name(row.target),
+            name(row.predecessor),
+            row.p50_us,
+            row.interval.low,
+            row.interval.high,
+            row.count
         )?;
     }
     Ok(())

@@ -27,14 +27,16 @@ impl Worker {
         let mut next = 0;
         loop {
             let now = monotonic_ns();
-            let mut under_way = self.connections[..next].iter().filter(|one| one.state == State::Connecting).count();
+            let mut under_way =
+                self.connections[..next].iter().filter(|connection| connection.state == State::Connecting).count();
             let by_pace = CONNECTS_AT_ONCE + ((now - begun_ns) / CONNECT_PACE_NS) as usize;
             while under_way < CONNECTS_AT_ONCE && next < self.connections.len().min(by_pace) {
                 self.connect(next, now, now);
                 next += 1;
                 under_way += 1;
             }
-            let all_connected = next == self.connections.len() && self.connections.iter().all(|one| one.ever_connected);
+            let all_connected =
+                next == self.connections.len() && self.connections.iter().all(|connection| connection.ever_connected);
             if all_connected || now >= give_up_ns || self.must_stop() {
                 return Ok(());
             }
@@ -127,7 +129,8 @@ impl Worker {
         }
         let origin_ns = self.window.origin_ns;
         let due_ns = |arrivals: &crate::schedule::Arrivals| Some(origin_ns + arrivals.next_due_ns(profile)?);
-        let of_target = |state| move |one: &&super::Connection| one.target == target && one.state == state;
+        let of_target =
+            |state| move |connection: &&super::Connection| connection.target == target && connection.state == state;
         let down = self.connections.iter().filter(of_target(State::Down)).count();
         let connecting = self.connections.iter().filter(of_target(State::Connecting)).count();
         let mut arrivals = queue.arrivals.clone();

@@ -54,19 +54,24 @@ impl Worker {
 
     /// Whether there is nothing left to send or to wait for.
     pub(super) fn has_ended(&self, now: u64) -> bool {
-        let awaited =
-            || self.connections.iter().any(|one| one.state == State::Busy && self.window.records(one.intended_ns));
+        let awaited = || {
+            self.connections
+                .iter()
+                .any(|connection| connection.state == State::Busy && self.window.records(connection.intended_ns))
+        };
         if now >= self.window.end_ns {
             return now >= self.drain_end_ns() || !awaited();
         }
-        self.plan.bounded && self.nothing_left_to_send() && !self.connections.iter().any(|one| one.state == State::Busy)
+        self.plan.bounded
+            && self.nothing_left_to_send()
+            && !self.connections.iter().any(|connection| connection.state == State::Busy)
     }
 
     /// Reads what has come already. Who was kept from the processor until after the end would otherwise take responses
     /// that lie there for missing.
     pub(super) fn read_what_came(&mut self) -> Result<()> {
         for _ in 0..LAST_LOOKS {
-            if !self.connections.iter().any(|one| one.state == State::Busy) || self.poll(0)? == 0 {
+            if !self.connections.iter().any(|connection| connection.state == State::Busy) || self.poll(0)? == 0 {
                 break;
             }
         }
@@ -77,7 +82,7 @@ impl Worker {
         match (self.plan.requests_left, &self.plan.profile) {
             (Some(left), _) => left == 0,
             (None, Some(profile)) => {
-                let shares = self.connections.iter().filter_map(|one| one.arrivals.as_ref());
+                let shares = self.connections.iter().filter_map(|connection| connection.arrivals.as_ref());
                 let queues = self.targets.iter().filter_map(|share| share.queue.as_ref().map(|queue| &queue.arrivals));
                 shares.chain(queues).all(|left| left.next_due_ns(profile).is_none())
             }
@@ -94,7 +99,7 @@ impl Worker {
             Interface { io: self.io.name(), receive_clock: self.io.receive_clock(), coalesce_ns: self.slack_ns() };
         for target in 0..self.targets.len() {
             if let Some(queue) = self.targets[target].queue.take() {
-                let of_target = self.connections.iter().filter(|one| one.target == target);
+                let of_target = self.connections.iter().filter(|connection| connection.target == target);
                 let free_ns = of_target.filter_map(Connection::ideally_free_ns).min();
                 self.count_unsent(target, queue.arrivals, free_ns, now);
             }

@@ -330,15 +330,15 @@ fn the_histogram_log_keeps_nanoseconds() {
     let log = scratch.0.join("out.hlog");
     let run = run(&format!("-t1 -c1 -R 50 -d 500ms --hlog {} {}", log.display(), server.url("/")));
     assert!(std::fs::read_to_string(&log).expect("a log").contains("values in nanoseconds"));
-    let mut found = 0;
+    let mut logged = 0;
     for line in hlog::responses(&log).into_iter().filter(|line| !line.times_ns.is_empty()) {
-        found += line.times_ns.len();
+        logged += line.times_ns.len();
         let (least, most) = (line.times_ns.min(), line.times_ns.max() as f64 / 1e6);
         assert!((5_000_000..2_000_000_000).contains(&least), "{least}");
         // The maximum of a line is in milliseconds.
         assert!((line.max_ms - most).abs() < 1e-3 * most, "{}", line.max_ms);
     }
-    assert_eq!(found, run.count("/requests/completed"));
+    assert_eq!(logged, run.count("/requests/completed"));
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn wrk_compat_catches_up_at_twice_the_rate() {
             let seen = server.seen.lock().unwrap();
             // The first of wrk-compat is thrown away before it is sent, so numbers are the same.
             let after = seen[21].at;
-            seen[21..].iter().filter(|one| one.at - after < Duration::from_millis(100)).count()
+            seen[21..].iter().filter(|request| request.at - after < Duration::from_millis(100)).count()
         };
         let (ours, compat) = (in_a_tenth(""), in_a_tenth("--wrk-compat"));
         // 100 requests were behind. At 400/s a tenth of a second holds 40 of them.

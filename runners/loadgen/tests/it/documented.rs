@@ -39,12 +39,12 @@ fn report() -> Value {
 #[test]
 fn every_field_of_the_report_is_described() {
     let report = report();
-    let mut found = BTreeSet::new();
-    names(&report, &mut found);
+    let mut reported = BTreeSet::new();
+    names(&report, &mut reported);
     let described = described();
-    let missing: Vec<_> = found.iter().filter(|name| !described.contains(*name)).collect();
+    let missing: Vec<_> = reported.iter().filter(|name| !described.contains(*name)).collect();
     assert!(missing.is_empty(), "docs/json.md says nothing of {missing:?}");
-    assert!(found.len() > 60, "{found:?}");
+    assert!(reported.len() > 60, "{reported:?}");
 }
 
 #[test]

@@ -85,8 +85,8 @@ fn percentiles_of_a_known_distribution_lie_within_the_server_s_bounds() {
         let late_us = run.number("/generator/lag_us/max");
         let waited_us = run.json.pointer("/waited_for_connection_us/max").and_then(serde_json::Value::as_f64);
         for (name, percent) in PERCENTILES {
-            let least_us = percentile(bounds.iter().map(|one| one.least_us), percent);
-            let most_us = percentile(bounds.iter().map(|one| one.most_us), percent);
+            let least_us = percentile(bounds.iter().map(|bound| bound.least_us), percent);
+            let most_us = percentile(bounds.iter().map(|bound| bound.most_us), percent);
             for (kind, before_us) in [("service", 0.0), ("response", late_us + waited_us.unwrap_or(0.0))] {
                 let truth = Bounds { least_us, most_us: most_us + before_us };
                 let measured_us = run.number(&format!("/latency_us/{kind}/{name}"));

@@ -12,7 +12,7 @@ fn objectives_that_are_met_are_code_0_and_missed_ones_code_3() {
     let line = |list: &str| run(&format!("-t1 -c2 -R 200 -d 1s --slo {list} {}", server.url("/")));
     let met = line("p50=1s,max=10s,mean=1s,errors=20,errors=10%,achieved=50%");
     assert_eq!(met.code, Some(0), "{}", met.stdout);
-    assert!(met.json["objectives"].as_array().unwrap().iter().all(|one| one["met"] == true));
+    assert!(met.json["objectives"].as_array().unwrap().iter().all(|objective| objective["met"] == true));
     for list in ["errors=0", "errors=1%", "p99=1us", "p50=1s,mean=1us"] {
         let missed = line(list);
         assert_eq!(missed.code, Some(3), "{list}: {}", missed.stdout);

@@ -37,8 +37,8 @@ fn every_call_says_how_many_requests_it_gave() {
         &Tags::default(),
     );
     for heads in [&[false][..], &[false, true], &[false, true, false], &[false, true, false, true]] {
-        let (text, found, _) = next(&mut script).unwrap();
-        assert_eq!(found, heads, "{text}");
+        let (text, head_flags, _) = next(&mut script).unwrap();
+        assert_eq!(head_flags, heads, "{text}");
         assert_eq!(text.matches("HTTP/1.1").count(), heads.len());
     }
 }
@@ -78,20 +78,20 @@ fn without_request_the_one_text_is_counted_too() {
 #[test]
 fn operations_are_numbered_by_name_alike_in_all_scripts() {
     let tags = Tags::default();
-    let mut one = load(
+    let mut first = load(
         "local names = { 'PUT', 'GET', 'PUT', false, 'GET' }\nlocal n = 0\n\
          function request() n = n + 1 wrk.tag = names[n] return wrk.format() end\n",
         &tags,
     );
-    let mut other = load(
+    let mut second = load(
         "local n = 0\nwrk.tag = 'SCAN'\nfunction request() n = n + 1\n\
          if n == 2 then return wrk.format(), 'GET' end\n if n == 3 then return ('x'):gsub('x', wrk.format()) end\n\
          return wrk.format() end\n",
         &tags,
     );
-    assert_eq!([(); 5].map(|()| next(&mut one).unwrap().2), [1, 2, 1, 0, 2]);
+    assert_eq!([(); 5].map(|()| next(&mut first).unwrap().2), [1, 2, 1, 0, 2]);
     // A second value that is a string counts before wrk.tag; one that is none is no name.
-    assert_eq!([(); 4].map(|()| next(&mut other).unwrap().2), [3, 2, 3, 3]);
+    assert_eq!([(); 4].map(|()| next(&mut second).unwrap().2), [3, 2, 3, 3]);
     assert_eq!(tags.names(), ["PUT", "GET", "SCAN"]);
 }
 

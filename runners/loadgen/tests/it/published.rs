@@ -12,8 +12,8 @@ use std::time::Duration;
 fn holding(first: u64, last: u64) -> Server {
     Server::start(move |stream, seen| {
         let id = seen.line.split("id=").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
-        let found = id.is_some_and(|id| (first..=last).contains(&id));
-        let status = if found { "200 OK" } else { "404 Not Found" };
+        let stored = id.is_some_and(|id| (first..=last).contains(&id));
+        let status = if stored { "200 OK" } else { "404 Not Found" };
         stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes()).is_ok()
     })
 }
@@ -63,9 +63,9 @@ fn a_closed_loop_on_one_two_and_four_threads_finds_147_294_and_588_keys() {
         let url = server.url("");
         let run = run(&format!("--wrk-compat -t{threads} -c{threads} -n{requests} -s {} {url}", script.display()));
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let found = run.count("/status/200");
-        assert_eq!((found, run.count("/status/404")), (requests - absent, absent), "{threads} threads");
-        assert_eq!(found, 147 * threads);
+        let hits = run.count("/status/200");
+        assert_eq!((hits, run.count("/status/404")), (requests - absent, absent), "{threads} threads");
+        assert_eq!(hits, 147 * threads);
     }
 }
 

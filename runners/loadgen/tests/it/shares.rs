@@ -34,9 +34,9 @@ fn together(line: &str, of: usize) -> (Vec<Run>, Scratch) {
 
 #[test]
 fn generators_send_each_slot_of_one_schedule_once_from_one_instant_on() {
-    let (one, other) = (Server::ok(), Server::ok());
-    let targets = format!("--seed 5 --target a={} --target b={}", one.url("/"), other.url("/"));
-    for (target, targets_of) in [(one.url("/"), 1), (targets, 2)] {
+    let (server_a, server_b) = (Server::ok(), Server::ok());
+    let targets = format!("--seed 5 --target a={} --target b={}", server_a.url("/"), server_b.url("/"));
+    for (target, targets_of) in [(server_a.url("/"), 1), (targets, 2)] {
         let (runs, scratch) = together(&format!("-t1 -c2 -R 300 --warmup 100ms -d 1s {target}"), 3);
         let mut sent = Vec::new();
         for (index, run) in runs.iter().enumerate() {

@@ -21,15 +21,15 @@ fn of<'a>(run: &'a Run, target: usize, pointer: &str) -> &'a serde_json::Value {
 
 #[test]
 fn each_target_has_its_share_and_follows_each_as_often() {
-    let (one, other) = (Server::ok(), Server::ok());
+    let (server_a, server_b) = (Server::ok(), Server::ok());
     let scratch = Scratch::new();
     let file = scratch.0.join("requests");
     let line = |seed: u32| {
         format!(
             "-t1 -c2 -R 640 -n 640 --seed {seed} --pairs {} --target a={} --target b={}",
             file.display(),
-            one.url("/"),
-            other.url("/")
+            server_a.url("/"),
+            server_b.url("/")
         )
     };
     let first = run(&line(3));
@@ -111,7 +111,7 @@ fn a_planted_difference_is_in_the_ratio_and_outside_of_it_in_a_report() {
         let run = run(&format!("-t1 -c4 -R 200 -d 4s --target a={} --target b={}", quick.url("/"), slow.url("/")));
         let ratios = run.json["comparison"]["ratios"].as_array().expect("ratios");
         let median =
-            ratios.iter().find(|one| one["quantity"] == "service" && one["percent"] == 50.0).expect("a median");
+            ratios.iter().find(|ratio| ratio["quantity"] == "service" && ratio["percent"] == 50.0).expect("a median");
         assert_eq!((&median["target"], &median["baseline"]), (&"b".into(), &"a".into()));
         let low = median["interval_95"][0].as_f64().expect("an interval");
         assert!(run.stdout.contains("b over a, service p50: "), "{}", run.stdout);
@@ -122,14 +122,14 @@ fn a_planted_difference_is_in_the_ratio_and_outside_of_it_in_a_report() {
 
 #[test]
 fn by_slices_one_target_is_loaded_and_the_others_are_idle() {
-    let (one, other) = (Server::ok(), Server::ok());
+    let (server_a, server_b) = (Server::ok(), Server::ok());
     let scratch = Scratch::new();
     let file = scratch.0.join("requests");
     let run = run(&format!(
         "-t1 -c2 -R 500 -d 2s --interleave slice=100ms --requests-log {} --target a={} --target b={}",
         file.display(),
-        one.url("/"),
-        other.url("/")
+        server_a.url("/"),
+        server_b.url("/")
     ));
     run.assert_nothing_vanished();
     let (description, rows) = read(&file);
@@ -147,8 +147,8 @@ fn by_slices_one_target_is_loaded_and_the_others_are_idle() {
 
 #[test]
 fn a_closed_loop_goes_by_slices_only_and_each_target_has_its_own() {
-    let (one, other) = (Server::ok(), Server::ok());
-    let targets = format!("--target a={} --target b={}", one.url("/"), other.url("/"));
+    let (server_a, server_b) = (Server::ok(), Server::ok());
+    let targets = format!("--target a={} --target b={}", server_a.url("/"), server_b.url("/"));
     let by_request = run(&format!("-t1 -c2 -d 500ms {targets}"));
     assert_eq!(by_request.code, Some(1));
     assert!(by_request.stderr.contains("--interleave slice"), "{}", by_request.stderr);

@@ -49,16 +49,19 @@ fn respond(mut stream: UnixStream) {
 
 #[test]
 fn every_request_of_a_schedule_reaches_a_unix_socket() {
-    let (one, other) = (Served::start("one"), Served::start("other"));
+    let (server_a, server_b) = (Served::start("one"), Served::start("other"));
     for io in ["auto", "portable"] {
-        let run = run(&format!("-c 4 -R 200 -n 100 --io {io} {}", one.url("/x?y=1")));
+        let run = run(&format!("-c 4 -R 200 -n 100 --io {io} {}", server_a.url("/x?y=1")));
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         run.assert_nothing_vanished();
         assert_eq!(run.json["requests"]["completed"], 100, "{io}: {}", run.json);
         assert_eq!(run.json["generator"]["receive_clock"], "user", "no packet, and so no stamp: {}", run.json);
     }
-    let run =
-        run(&format!("-t1 -c1 -R 200 -n 100 --target a={} --target b={}", one.url("/x?y=1"), other.url("/x?y=1")));
+    let run = run(&format!(
+        "-t1 -c1 -R 200 -n 100 --target a={} --target b={}",
+        server_a.url("/x?y=1"),
+        server_b.url("/x?y=1")
+    ));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(run.json["requests"]["completed"], 100, "{}", run.json);
     for target in run.json["targets"].as_array().unwrap() {

@@ -57,8 +57,14 @@ pub fn feed<'a>(pieces: impl Iterator<Item = &'a [u8]>, close: bool) -> Outcome 
 pub fn check(bytes: &[u8], cut: usize) {
     for close in [false, true] {
         let whole = feed(std::iter::once(bytes), close);
-        let (one, other) = bytes.split_at(cut % (bytes.len() + 1));
-        assert_eq!(feed([one, other].into_iter(), close).0, whole.0, "cut at {}: {}", one.len(), bytes.escape_ascii());
+        let (front, rest) = bytes.split_at(cut % (bytes.len() + 1));
+        assert_eq!(
+            feed([front, rest].into_iter(), close).0,
+            whole.0,
+            "cut at {}: {}",
+            front.len(),
+            bytes.escape_ascii()
+        );
         assert_eq!(feed(bytes.chunks(1), close).0, whole.0, "byte by byte: {}", bytes.escape_ascii());
         assert!(whole.1.len() <= bytes.len(), "{}", bytes.escape_ascii());
         for response in whole.0.iter().flatten() {

@@ -87,7 +87,7 @@ public class Reads {
         private int at;
         private byte[] copy;
         private int length;
-        private int found;
+        private int hits;
 
         /** Draws the keys. */
         @Setup
@@ -107,7 +107,7 @@ public class Reads {
 
         @Override
         public void accept(int index, MemorySegment value) {
-            found++;
+            hits++;
             accept(value);
         }
     }
@@ -129,9 +129,9 @@ public class Reads {
         for (int i = 0; i < SEVERAL; i++) {
             keys.add(MemorySegment.ofArray(Data.key(own.random.nextInt(store.keys))));
         }
-        own.found = 0;
+        own.hits = 0;
         ((MultiGet) store.storage).get(keys, own);
-        if (own.found != SEVERAL) {
+        if (own.hits != SEVERAL) {
             throw new IllegalStateException("a key is missing");
         }
         return own.length;

@@ -114,10 +114,10 @@ class CrowdTest {
                 flags.toArray(new String[0]))) {
             int port = ServerProcess.port(server.readyLine());
             for (int i = 0; i < IDLE_CONNECTIONS; i++) {
-                RawClient one = new RawClient(port);
-                idle.add(one);
+                RawClient connection = new RawClient(port);
+                idle.add(connection);
                 if (i % 10 == 0) {
-                    assertEquals(404, one.ask("GET", "/v0/entity?id=none").status());
+                    assertEquals(404, connection.ask("GET", "/v0/entity?id=none").status());
                 }
             }
             try (RawClient client = new RawClient(port)) {
@@ -131,8 +131,8 @@ class CrowdTest {
             assertEquals(200, idle.getLast().ask("GET", "/v0/entity?id=key0").status());
             assertEquals("", server.errorText());
         } finally {
-            for (RawClient one : idle) {
-                one.close();
+            for (RawClient connection : idle) {
+                connection.close();
             }
         }
     }

@@ -104,8 +104,8 @@ class KillTest {
             for (int writer = 0; writer < WRITERS; writer++) {
                 int last = acknowledged.get(writer);
                 for (int n = Math.max(1, last - KEYS + 1); n <= last; n++) {
-                    RawClient.Response found = client.ask("GET", target(writer, n));
-                    String shown = found.status() == 404 ? "nothing" : found.text().strip();
+                    RawClient.Response response = client.ask("GET", target(writer, n));
+                    String shown = response.status() == 404 ? "nothing" : response.text().strip();
                     String expected = isDelete(n) ? "nothing" : Integer.toString(n);
                     // The write after the last acknowledged one may have been stored as well.
                     boolean overwritten = n == last + 1 - KEYS;

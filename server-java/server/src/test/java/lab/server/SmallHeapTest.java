@@ -62,21 +62,21 @@ class SmallHeapTest {
             Length.assumeLong();
         }
         int valueBytes = bytes == 0 ? SMALL_BYTES : bytes;
-        int each = bytesEach / valueBytes;
+        int puts = bytesEach / valueBytes;
         try (ServerProcess server = start(heap, collector)) {
             int port = ServerProcess.port(server.readyLine());
             try (ExecutorService threads = Executors.newFixedThreadPool(connections)) {
                 List<Future<?>> results = new ArrayList<>();
                 for (int connection = 0; connection < connections; connection++) {
                     int number = connection;
-                    results.add(threads.submit(() -> putMany(port, number, each, valueBytes)));
+                    results.add(threads.submit(() -> putMany(port, number, puts, valueBytes)));
                 }
                 for (Future<?> result : results) {
                     result.get();
                 }
             }
             for (int connection = 0; connection < connections; connection++) {
-                assertEquals(valueBytes, whole(port, "/v0/entity?id=" + connection + "-" + (each - 1)).length);
+                assertEquals(valueBytes, whole(port, "/v0/entity?id=" + connection + "-" + (puts - 1)).length);
             }
             assertFalse(server.errorText().contains("OutOfMemoryError"), server.errorText());
         }
@@ -163,11 +163,11 @@ class SmallHeapTest {
         });
     }
 
-    private static Void putMany(int port, int connection, int each, int valueBytes) throws IOException {
+    private static Void putMany(int port, int connection, int puts, int valueBytes) throws IOException {
         byte[] value = new byte[valueBytes];
         Arrays.fill(value, (byte) connection);
         try (RawClient client = new RawClient(port)) {
-            for (int i = 0; i < each; i++) {
+            for (int i = 0; i < puts; i++) {
                 assertEquals(201, client.ask("PUT", "/v0/entity?id=" + connection + "-" + i, value).status());
             }
         }

@@ -27,15 +27,15 @@ public final class ValueBody implements Body {
      * @param cursor before its first entry; closed once the value is sent, or at once if there is none
      */
     public static void respond(Exchange exchange, Cursor cursor) throws IOException {
-        boolean found = false;
+        boolean hasEntry = false;
         try {
-            found = cursor.next();
+            hasEntry = cursor.next();
         } finally {
-            if (!found) {
+            if (!hasEntry) {
                 cursor.close();
             }
         }
-        if (found) {
+        if (hasEntry) {
             exchange.respondStream(new ValueBody(cursor));
         } else {
             exchange.respond(Status.NOT_FOUND);

@@ -41,7 +41,7 @@ final class Announcement extends PeerCall {
     }
 
     @Override
-    void responded(byte[] found) {
+    void responded(byte[] stored) {
         ended.countDown();
     }
 

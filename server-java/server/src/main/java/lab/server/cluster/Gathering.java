@@ -86,15 +86,15 @@ abstract class Gathering {
     }
 
     private void local(int at) {
-        byte[] found;
+        byte[] record;
         try {
-            found = local(replicas.store());
+            record = local(replicas.store());
         } catch (RuntimeException e) {
             LOG.error("The replica on this node failed", e);
             failed();
             return;
         }
-        succeeded(at, found);
+        succeeded(at, record);
     }
 
     /** The call to the replica at a position of the list of nodes. */
@@ -108,7 +108,7 @@ abstract class Gathering {
      *
      * @return false if the replicas must be asked again, by {@link #startAgain}
      */
-    abstract boolean take(int at, byte[] found);
+    abstract boolean take(int at, byte[] record);
 
     /** Asks again in another way, once, while the exchange has no response; this object is not used any more. */
     abstract void startAgain();
@@ -119,8 +119,8 @@ abstract class Gathering {
     /** Called once, when every replica has responded or failed. */
     abstract void settled();
 
-    final void succeeded(int at, byte[] found) {
-        replicas.observe(found);
+    final void succeeded(int at, byte[] record) {
+        replicas.observe(record);
         boolean startsAgain;
         boolean enough;
         boolean last;
@@ -128,7 +128,7 @@ abstract class Gathering {
             if (superseded) {
                 return;
             }
-            superseded = !take(at, found) && succeeded < ack && failed <= nodes.length - ack;
+            superseded = !take(at, record) && succeeded < ack && failed <= nodes.length - ack;
             succeeded++;
             enough = !superseded && succeeded == ack;
             last = !superseded && succeeded + failed == nodes.length;
@@ -181,8 +181,8 @@ abstract class Gathering {
         }
 
         @Override
-        void responded(byte[] found) {
-            Gathering.this.succeeded(at, found);
+        void responded(byte[] stored) {
+            Gathering.this.succeeded(at, stored);
         }
 
         @Override

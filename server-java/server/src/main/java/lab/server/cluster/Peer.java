@@ -184,7 +184,7 @@ final class Peer {
         }
 
         @Override
-        void responded(byte[] found) {
+        void responded(byte[] stored) {
             restore();
             over();
         }

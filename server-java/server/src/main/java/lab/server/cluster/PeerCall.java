@@ -115,9 +115,9 @@ abstract class PeerCall extends AtomicBoolean {
     /**
      * Called when the node has responded.
      *
-     * @param found the record that a GET found, or one with the newer version for which a PUT was refused; else null
+     * @param stored the record that a GET found, or one with the newer version for which a PUT was refused; else null
      */
-    abstract void responded(byte[] found);
+    abstract void responded(byte[] stored);
 
     /** Called when there will be no response that counts. */
     abstract void failed(PeerFailure failure);

@@ -9,7 +9,7 @@ final class ReadGathering extends Gathering {
 
     private final byte[] key;
     /** What each replica responded, if the ones that are behind are to be repaired; else null. */
-    private final byte[][] found;
+    private final byte[][] records;
     private final boolean[] responded;
     private byte[] freshest;
 
@@ -21,7 +21,7 @@ final class ReadGathering extends Gathering {
             boolean repair) {
         super(exchange, responder, replicas, nodes, ack);
         this.key = key;
-        this.found = repair ? new byte[nodes.length][] : null;
+        this.records = repair ? new byte[nodes.length][] : null;
         this.responded = repair ? new boolean[nodes.length] : null;
     }
 
@@ -37,8 +37,8 @@ final class ReadGathering extends Gathering {
 
     @Override
     boolean take(int at, byte[] record) {
-        if (found != null) {
-            found[at] = record;
+        if (records != null) {
+            records[at] = record;
             responded[at] = true;
         }
         if (Replicas.version(record) > Replicas.version(freshest)) {
@@ -63,11 +63,11 @@ final class ReadGathering extends Gathering {
 
     @Override
     void settled() {
-        if (found == null || freshest == null) {
+        if (records == null || freshest == null) {
             return;
         }
-        for (int at = 0; at < found.length; at++) {
-            if (responded[at] && Replicas.version(found[at]) < Replicas.version(freshest)) {
+        for (int at = 0; at < records.length; at++) {
+            if (responded[at] && Replicas.version(records[at]) < Replicas.version(freshest)) {
                 replicas().repair(nodes()[at], key, freshest);
             }
         }

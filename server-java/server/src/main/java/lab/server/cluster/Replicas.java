@@ -157,7 +157,7 @@ final class Replicas implements AutoCloseable {
         }
 
         @Override
-        void responded(byte[] found) {
+        void responded(byte[] stored) {
             // Nobody waits for it.
         }
 

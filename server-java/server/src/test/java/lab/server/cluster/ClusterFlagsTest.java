@@ -82,10 +82,10 @@ class ClusterFlagsTest {
 
     @Test
     void topologyIsTheSameInWhateverOrderItIsListed() {
-        Topology one = Topology.of(List.of("http://b:2/", "http://a:1", "http://c:3"), "http://c:3");
+        Topology topology = Topology.of(List.of("http://b:2/", "http://a:1", "http://c:3"), "http://c:3");
         Topology other = Topology.of(List.of("http://c:3", "http://b:2", "http://a:1"), "http://c:3/");
-        assertEquals(one, other);
-        assertEquals("http://c:3", one.selfUrl());
+        assertEquals(topology, other);
+        assertEquals("http://c:3", topology.selfUrl());
     }
 
     @Test

@@ -76,13 +76,13 @@ class ClusterSecretTest {
     @Test
     void secretsOfTwoClustersDiffer() {
         assertFalse(areTheSame(ClusterSecret.random(), ClusterSecret.random()));
-        ClusterSecret one = ClusterSecret.ofTopology(List.of("http://127.0.0.1:1", "http://127.0.0.1:2"));
-        assertTrue(areTheSame(one, ClusterSecret.ofTopology(List.of("http://127.0.0.1:1", "http://127.0.0.1:2"))));
-        assertFalse(areTheSame(one, ClusterSecret.ofTopology(List.of("http://127.0.0.1:1", "http://127.0.0.1:3"))));
+        ClusterSecret secret = ClusterSecret.ofTopology(List.of("http://127.0.0.1:1", "http://127.0.0.1:2"));
+        assertTrue(areTheSame(secret, ClusterSecret.ofTopology(List.of("http://127.0.0.1:1", "http://127.0.0.1:2"))));
+        assertFalse(areTheSame(secret, ClusterSecret.ofTopology(List.of("http://127.0.0.1:1", "http://127.0.0.1:3"))));
     }
 
-    private static boolean areTheSame(ClusterSecret one, ClusterSecret other) {
+    private static boolean areTheSame(ClusterSecret secret, ClusterSecret other) {
         byte[] value = other.fieldValue().getBytes(StandardCharsets.US_ASCII);
-        return one.matches(value, 0, value.length);
+        return secret.matches(value, 0, value.length);
     }
 }

@@ -236,13 +236,13 @@ class ClusterTest {
         assertEquals(201, first.read().status());
         assertEquals("fresh", get(1, "k", "&ack=3").text());
         for (RawClient client : clients) {
-            byte[] found = {};
-            for (int i = 0; i < REPAIR_CHECKS && found.length == 0; i++) {
+            byte[] repaired = {};
+            for (int i = 0; i < REPAIR_CHECKS && repaired.length == 0; i++) {
                 client.send("GET /v0/entity?id=k HTTP/1.1\r\nHost: test\r\n" + nodes.proof() + "\r\n");
-                found = client.read().body();
+                repaired = client.read().body();
                 Thread.sleep(10);
             }
-            assertArrayEquals(record, found);
+            assertArrayEquals(record, repaired);
         }
         assertTrue(clients.get(1).ask("GET", "/v0/status").text().contains("\"read_repairs\":2"));
     }

@@ -71,8 +71,8 @@ class PeerClientTest {
     @AfterEach
     void close() throws Exception {
         prober.shutdownNow();
-        for (AutoCloseable one : opened) {
-            one.close();
+        for (AutoCloseable closeable : opened) {
+            closeable.close();
         }
     }
 
@@ -88,8 +88,8 @@ class PeerClientTest {
         }
 
         @Override
-        void responded(byte[] found) {
-            end.complete(found);
+        void responded(byte[] stored) {
+            end.complete(stored);
         }
 
         @Override
@@ -143,8 +143,8 @@ class PeerClientTest {
                 stored.put(target, request.body());
                 return FakeNode.response(201, NO_BYTES);
             }
-            byte[] found = stored.get(target);
-            return FakeNode.response(found == null ? 404 : 200, found == null ? NO_BYTES : found);
+            byte[] body = stored.get(target);
+            return FakeNode.response(body == null ? 404 : 200, body == null ? NO_BYTES : body);
         });
         Peer peer = peer(kind, node.url(), PATIENCE_MS);
         Random random = new Random(3);
@@ -308,7 +308,7 @@ class PeerClientTest {
             private static final long serialVersionUID = 1L;
 
             @Override
-            void responded(byte[] found) {
+            void responded(byte[] stored) {
                 heldUp.countDown();
                 try {
                     goOn.await();

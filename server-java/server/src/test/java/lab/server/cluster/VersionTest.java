@@ -107,18 +107,18 @@ class VersionTest {
     @Property(tries = 300)
     void replicasAgreeOnTheLastVersionInWhateverOrderTheyCome(
             @ForAll @Size(min = 1, max = 30) List<@IntRange(min = 1, max = 20) Integer> versions, @ForAll long seed) {
-        VersionedStore one = new VersionedStore(new MemoryStorage());
-        VersionedStore other = new VersionedStore(new MemoryStorage());
+        VersionedStore ordered = new VersionedStore(new MemoryStorage());
+        VersionedStore reordered = new VersionedStore(new MemoryStorage());
         List<Integer> shuffled = new ArrayList<>(versions);
         Collections.shuffle(shuffled, new java.util.Random(seed));
         long newest = 0;
         for (int version : versions) {
             newest = Math.max(newest, version);
-            assertEquals(newest, one.put(KEY, record(version)), "says which version is there now");
+            assertEquals(newest, ordered.put(KEY, record(version)), "says which version is there now");
         }
-        shuffled.forEach(version -> other.put(KEY, record(version)));
-        assertArrayEquals(record((int) newest), one.get(KEY));
-        assertArrayEquals(record((int) newest), other.get(KEY));
+        shuffled.forEach(version -> reordered.put(KEY, record(version)));
+        assertArrayEquals(record((int) newest), ordered.get(KEY));
+        assertArrayEquals(record((int) newest), reordered.get(KEY));
     }
 
     private static byte[] record(int version) {

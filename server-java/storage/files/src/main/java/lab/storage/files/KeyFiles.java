@@ -90,21 +90,21 @@ public final class KeyFiles implements AutoCloseable {
 
     /** Files of all keys, in no order. */
     private List<Path> files() throws IOException {
-        List<Path> found = new ArrayList<>();
+        List<Path> files = new ArrayList<>();
         if (layout.folders() == 0) {
-            addFiles(root, found);
+            addFiles(root, files);
         }
         for (int i = 0; i < layout.folders(); i++) {
-            addFiles(layout.folder(root, i), found);
+            addFiles(layout.folder(root, i), files);
         }
-        return found;
+        return files;
     }
 
-    private static void addFiles(Path folder, List<Path> found) throws IOException {
+    private static void addFiles(Path folder, List<Path> files) throws IOException {
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
             for (Path entry : entries) {
                 if (entry.getFileName().toString().charAt(0) != '.') {
-                    found.add(entry);
+                    files.add(entry);
                 }
             }
         }

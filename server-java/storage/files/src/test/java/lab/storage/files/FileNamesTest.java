@@ -29,12 +29,12 @@ class FileNamesTest {
     }
 
     @Property
-    void differentKeysHaveNamesThatDifferInMoreThanCase(@ForAll @Size(min = 1, max = 4) byte[] one,
+    void differentKeysHaveNamesThatDifferInMoreThanCase(@ForAll @Size(min = 1, max = 4) byte[] key,
             @ForAll @Size(min = 1, max = 4) byte[] other) {
-        if (Arrays.equals(one, other)) {
-            assertEquals(FileNames.of(one), FileNames.of(other));
+        if (Arrays.equals(key, other)) {
+            assertEquals(FileNames.of(key), FileNames.of(other));
         } else {
-            assertNotEquals(FileNames.of(one).toLowerCase(Locale.ROOT), FileNames.of(other).toLowerCase(Locale.ROOT));
+            assertNotEquals(FileNames.of(key).toLowerCase(Locale.ROOT), FileNames.of(other).toLowerCase(Locale.ROOT));
         }
     }
 

@@ -95,21 +95,21 @@ class KeyFilesTest {
 
     @Test
     void readerSeesTheOldValueOrTheNewOneWhole() throws Exception {
-        byte[] one = bytes("1".repeat(100_000));
-        byte[] two = bytes("2".repeat(200_000));
+        byte[] ones = bytes("1".repeat(100_000));
+        byte[] twos = bytes("2".repeat(200_000));
         try (KeyFiles store = new KeyFiles(folder, FileLayout.FLAT)) {
-            store.put(bytes("key"), one);
+            store.put(bytes("key"), ones);
             AtomicBoolean done = new AtomicBoolean();
             Thread writer = new Thread(() -> {
                 for (int i = 0; i < 500; i++) {
-                    store.put(bytes("key"), i % 2 == 0 ? two : one);
+                    store.put(bytes("key"), i % 2 == 0 ? twos : ones);
                 }
                 done.set(true);
             });
             writer.start();
             while (!done.get()) {
                 byte[] value = store.get(bytes("key"));
-                assertArrayEquals(value[0] == '1' ? one : two, value);
+                assertArrayEquals(value[0] == '1' ? ones : twos, value);
             }
             writer.join();
         }

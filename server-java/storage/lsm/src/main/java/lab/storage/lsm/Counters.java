@@ -60,11 +60,11 @@ final class Counters {
     }
 
     /** Counts lookups of so many keys that went to the tables. */
-    void readOfRuns(Lookup lookup, int keys, int found) {
+    void readOfRuns(Lookup lookup, int keys, int hits) {
         readsOfRuns.add(keys);
         int searched = lookup.filtersAsked - lookup.filtersNo;
         // Without filters nobody counts the runs; one for each key that was found is the least.
-        runsSearched.add(searched > 0 ? searched : found);
+        runsSearched.add(searched > 0 ? searched : hits);
         if (lookup.filtersNo > 0) {
             filtersNo.add(lookup.filtersNo);
         }

@@ -84,22 +84,22 @@ final class Lookups {
         if (findInCache(lookup)) {
             return true;
         }
-        boolean found = findInRuns(view, lookup);
-        if (found && lookup.valueLength != EntryCursor.TOMBSTONE) {
+        boolean hasEntry = findInRuns(view, lookup);
+        if (hasEntry && lookup.valueLength != EntryCursor.TOMBSTONE) {
             cache.put(lookup, () -> tree.peek() == view);
         }
-        return found;
+        return hasEntry;
     }
 
     private boolean findInMemory(View view, Lookup lookup, long sequence) {
-        boolean found = view.active.find(lookup, sequence);
-        for (int i = 0; i < view.frozen.size() && !found; i++) {
-            found = view.frozen.get(i).find(lookup, sequence);
+        boolean hasEntry = view.active.find(lookup, sequence);
+        for (int i = 0; i < view.frozen.size() && !hasEntry; i++) {
+            hasEntry = view.frozen.get(i).find(lookup, sequence);
         }
-        if (found) {
+        if (hasEntry) {
             counters.readsFromMemory.increment();
         }
-        return found;
+        return hasEntry;
     }
 
     private boolean hasRuns(View view) {
@@ -123,12 +123,12 @@ final class Lookups {
 
     private boolean findInRuns(View view, Lookup lookup) {
         List<Run> runs = view.runs;
-        boolean found = false;
-        for (int i = 0; i < runs.size() && !found; i++) {
-            found = runs.get(i).find(lookup);
+        boolean hasEntry = false;
+        for (int i = 0; i < runs.size() && !hasEntry; i++) {
+            hasEntry = runs.get(i).find(lookup);
         }
-        counters.readOfRuns(lookup, 1, found ? 1 : 0);
-        return found;
+        counters.readOfRuns(lookup, 1, hasEntry ? 1 : 0);
+        return hasEntry;
     }
 
     /**

@@ -97,8 +97,8 @@ final class OpenSnapshots {
     /** Bytes of the buffers of all. */
     long bufferBytes() {
         long bytes = 0;
-        for (SnapshotCursor one : all()) {
-            bytes += one.bufferBytes();
+        for (SnapshotCursor cursor : all()) {
+            bytes += cursor.bufferBytes();
         }
         return bytes;
     }
@@ -108,7 +108,7 @@ final class OpenSnapshots {
         List<SnapshotCursor> kept = all();
         for (SnapshotCursor oldest : kept) {
             Set<Memtable> dead = Collections.newSetFromMap(new IdentityHashMap<>());
-            kept.forEach(one -> dead.addAll(one.memtables()));
+            kept.forEach(cursor -> dead.addAll(cursor.memtables()));
             dead.remove(view.active);
             view.frozen.forEach(dead::remove);
             if (dead.stream().mapToLong(Memtable::sizeBytes).sum() <= keptBytes) {

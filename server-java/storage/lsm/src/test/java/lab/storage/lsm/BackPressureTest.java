@@ -46,7 +46,7 @@ class BackPressureTest {
     @Test
     void floodOfWritersKeepsMemoryBoundedAndLosesNothing() throws Exception {
         int writers = 8;
-        int each = 800;
+        int writes = 800;
         byte[] value = new byte[1_000];
         try (Storage storage = new LsmStorage(folder,
                 OPTIONS);
@@ -56,7 +56,7 @@ class BackPressureTest {
                 String prefix = "writer" + writer + "/";
                 results.add(threads.submit(() -> {
                     long most = 0;
-                    for (int i = 0; i < each; i++) {
+                    for (int i = 0; i < writes; i++) {
                         storage.put(utf8(prefix + i), MemorySegment.ofArray(value));
                         most = Math.max(most, storage.stats().memtableBytes());
                     }
@@ -68,7 +68,7 @@ class BackPressureTest {
                 assertTrue(result.get() <= OPTIONS.memory().memtables() * (THRESHOLD_BYTES + writers * 2_000L), "took " + result.get());
             }
             for (int writer = 0; writer < writers; writer++) {
-                for (int i = 0; i < each; i++) {
+                for (int i = 0; i < writes; i++) {
                     assertNotNull(storage.get(utf8("writer" + writer + "/" + i)));
                 }
             }

@@ -139,10 +139,10 @@ class ConcurrentPowerLossTest {
         return copy;
     }
 
-    private static void awaitWrites(AtomicIntegerArray acknowledged, int each, List<Thread> writers)
+    private static void awaitWrites(AtomicIntegerArray acknowledged, int writes, List<Thread> writers)
             throws InterruptedException {
         for (int writer = 0; writer < WRITERS; writer++) {
-            while (acknowledged.get(writer) < each && writers.get(writer).isAlive()) {
+            while (acknowledged.get(writer) < writes && writers.get(writer).isAlive()) {
                 Thread.sleep(1);
             }
         }

@@ -70,7 +70,7 @@ class CorruptionTest {
     void everyFlippedByteIsFoundOrHarmless(Compression compression) throws IOException {
         Path file = writeTable(compression);
         byte[] good = Files.readAllBytes(file);
-        int found = 0;
+        int detected = 0;
         for (int at = 0; at < good.length; at += STEP) {
             byte[] bad = good.clone();
             bad[at] ^= (byte) 0x5a;
@@ -80,7 +80,7 @@ class CorruptionTest {
             try {
                 readAll(damaged);
             } catch (CorruptionException e) {
-                found++;
+                detected++;
                 assertEquals(damaged, e.file());
                 assertTrue(e.getMessage().contains(damaged.toString()), e.getMessage());
                 assertTrue(e.getMessage().contains("offset " + e.offset()), e.getMessage());
@@ -88,7 +88,7 @@ class CorruptionTest {
             }
             Files.delete(damaged);
         }
-        assertEquals((good.length + STEP - 1) / STEP, found, "every byte of the file is under a checksum or fixed");
+        assertEquals((good.length + STEP - 1) / STEP, detected, "every byte of the file is under a checksum or fixed");
     }
 
     private static Lookup lookup(String key) {
@@ -133,13 +133,13 @@ class CorruptionTest {
             try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
                 channel.truncate(0);
             }
-            CorruptionException one = assertThrows(CorruptionException.class, () -> storage.get(utf8(key(1))));
+            CorruptionException get = assertThrows(CorruptionException.class, () -> storage.get(utf8(key(1))));
             CorruptionException range = assertThrows(CorruptionException.class, () -> {
                 try (Cursor cursor = storage.range(null, null)) {
                     cursor.next();
                 }
             });
-            assertEquals(file, one.file());
+            assertEquals(file, get.file());
             assertEquals(file, range.file());
             Files.write(file, whole);
         }

@@ -78,8 +78,8 @@ class CursorTest {
             }
             for (int round = 0; round < rounds; round++) {
                 try {
-                    for (byte one : shown.get(round).toArray(ValueLayout.JAVA_BYTE)) {
-                        assertEquals(round, one);
+                    for (byte shownByte : shown.get(round).toArray(ValueLayout.JAVA_BYTE)) {
+                        assertEquals(round, shownByte);
                     }
                     held++;
                 } catch (IllegalStateException e) {

@@ -75,10 +75,10 @@ class DamagedBlockTest {
     private void flipByte() throws IOException {
         try (FileChannel channel = FileChannel.open(table(), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             long at = Math.min(DAMAGED_AT, channel.size() / 2);
-            ByteBuffer one = ByteBuffer.allocate(1);
-            Disk.REAL.read(channel, one, at);
-            one.put(0, (byte) (one.get(0) ^ 0x5a)).flip();
-            channel.write(one, at);
+            ByteBuffer buffer = ByteBuffer.allocate(1);
+            Disk.REAL.read(channel, buffer, at);
+            buffer.put(0, (byte) (buffer.get(0) ^ 0x5a)).flip();
+            channel.write(buffer, at);
         }
     }
 
@@ -167,8 +167,8 @@ class DamagedBlockTest {
             storage.put(key(0), MemorySegment.ofArray(value(0)));
             storage.flush();
             flipByte();
-            CorruptionException found = assertThrows(CorruptionException.class, storage::compact);
-            assertTrue(found.getMessage().contains("the keys from"), found.getMessage());
+            CorruptionException corruption = assertThrows(CorruptionException.class, storage::compact);
+            assertTrue(corruption.getMessage().contains("the keys from"), corruption.getMessage());
             assertEquals(2, storage.stats().tables());
             assertTrue(unreadable(storage) > 0, "what a merge found damaged is not shown");
         }

@@ -85,18 +85,18 @@ class MultiGetTest {
         storage.flush();
     }
 
-    private static void check(byte[] found, int i) {
-        assertArrayEquals(i == ABSENT ? null : value(i), found, "key " + i);
+    private static void check(byte[] actual, int i) {
+        assertArrayEquals(i == ABSENT ? null : value(i), actual, "key " + i);
     }
 
     /** Looks up by one call; gives the numbers of views and of blocks that it took. */
     private int[] several(LsmStorage storage, List<Integer> wanted) {
         views = 0;
         blocks = 0;
-        byte[][] found = storage.get(wanted.stream().map(MultiGetTest::key).toList());
+        byte[][] values = storage.get(wanted.stream().map(MultiGetTest::key).toList());
         int[] costs = {views, blocks};
-        for (int i = 0; i < found.length; i++) {
-            check(found[i], wanted.get(i));
+        for (int i = 0; i < values.length; i++) {
+            check(values[i], wanted.get(i));
         }
         return costs;
     }

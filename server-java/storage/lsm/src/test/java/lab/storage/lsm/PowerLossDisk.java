@@ -88,8 +88,8 @@ final class PowerLossDisk extends Disk {
     private PowerLossDisk(Path folder, boolean inOrder, String boot) throws IOException {
         this.boot = boot;
         this.inOrder = inOrder;
-        try (var found = Files.newDirectoryStream(folder)) {
-            for (Path file : found) {
+        try (var entries = Files.newDirectoryStream(folder)) {
+            for (Path file : entries) {
                 Content content = add(file);
                 content.forced = content.now();
             }

@@ -130,8 +130,8 @@ class PowerLossTest {
             }
             Path left = folder.resolve("left" + i);
             disk.losePower(left, new SplittableRandom(i));
-            Path found = left.resolve(file.getFileName());
-            kept += Files.exists(found) && Files.size(found) == 1 && Files.readAllBytes(found)[0] == 1 ? 1 : 0;
+            Path survivor = left.resolve(file.getFileName());
+            kept += Files.exists(survivor) && Files.size(survivor) == 1 && Files.readAllBytes(survivor)[0] == 1 ? 1 : 0;
         }
         assertTrue(kept > 0 && kept < 100, "an unforced file was whole " + kept + " times of 100");
     }

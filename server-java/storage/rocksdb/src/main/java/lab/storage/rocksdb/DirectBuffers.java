@@ -24,9 +24,9 @@ final class DirectBuffers {
      */
     static DirectBuffers borrow(ThreadLocal<DirectBuffers> ofThread) {
         DirectBuffers own = ofThread.get();
-        DirectBuffers found = own.lent ? new DirectBuffers() : own;
-        found.lent = true;
-        return found;
+        DirectBuffers buffers = own.lent ? new DirectBuffers() : own;
+        buffers.lent = true;
+        return buffers;
     }
 
     /** Gives the buffers back; what was read into them is not valid any more. */

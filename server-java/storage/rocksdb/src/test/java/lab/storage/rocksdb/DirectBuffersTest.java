@@ -95,11 +95,11 @@ class DirectBuffersTest {
     void cursorsAndReadsOfOneThreadDoNotShareBuffers() {
         storage.put(utf8("a"), utf8("first"));
         storage.put(utf8("b"), utf8("second"));
-        try (Cursor one = storage.range(null, null); Cursor other = storage.range(utf8("b"), null)) {
-            assertTrue(one.next());
-            assertTrue(other.next());
-            MemorySegment value = one.value();
-            assertEquals("second", Bytes.text(other.value()));
+        try (Cursor first = storage.range(null, null); Cursor second = storage.range(utf8("b"), null)) {
+            assertTrue(first.next());
+            assertTrue(second.next());
+            MemorySegment value = first.value();
+            assertEquals("second", Bytes.text(second.value()));
             assertEquals("second", Bytes.text(MemorySegment.ofArray(storage.get(utf8("b")))));
             assertEquals("first", Bytes.text(value));
         }

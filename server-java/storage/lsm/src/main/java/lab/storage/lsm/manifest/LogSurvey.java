@@ -119,14 +119,14 @@ public final class LogSurvey {
 
     private void end(Found log, long offset, boolean wasForced) {
         boolean isGap = offset == 0 && log.begun();
-        String found = isGap ? "writes before it are missing (" + cut + ")" : "the record here is not whole";
+        String damage = isGap ? "writes before it are missing (" + cut + ")" : "the record here is not whole";
         long later = laterWrites();
         String lost = later == 0 ? "" : "; " + later + " whole writes follow, which 'lsm repair' keeps";
         if (wasForced) {
-            corruption = new CorruptionException(log.file(), offset, found + ", but it was forced to disk" + lost);
+            corruption = new CorruptionException(log.file(), offset, damage + ", but it was forced to disk" + lost);
         } else if (ofThisBoot && (isGap || !isLeftByAKill(log))) {
-            corruption = new CorruptionException(log.file(), offset, found + ", but the machine has not lost its power "
-                    + "since it was written" + lost);
+            corruption = new CorruptionException(log.file(), offset, damage + ", but the machine has not lost its "
+                    + "power since it was written" + lost);
         }
     }
 

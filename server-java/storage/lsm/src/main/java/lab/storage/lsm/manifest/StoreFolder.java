@@ -91,13 +91,13 @@ public final class StoreFolder {
                     throw new CorruptionException(folder.resolve(Manifest.FILE_NAME), 0,
                             "it is missing, but the folder holds " + name + ", which is named as a file of this store");
                 }
-                opened.found(file, name, number);
+                opened.classify(file, name, number);
             }
         }
         return opened;
     }
 
-    private void found(Path file, String name, long number) {
+    private void classify(Path file, String name, long number) {
         nextFile = Math.max(nextFile, number + 1);
         if (name.equals(Manifest.TEMPORARY_NAME) || number != NOT_OWN && (name.endsWith(TABLE) ? !names(opened, number)
                 : number < opened.firstLog())) {
@@ -150,16 +150,16 @@ public final class StoreFolder {
     }
 
     private static SortedMap<Long, Path> named(Path folder, String end) throws IOException {
-        SortedMap<Long, Path> found = new TreeMap<>();
+        SortedMap<Long, Path> byNumber = new TreeMap<>();
         try (var files = Files.newDirectoryStream(folder, "*" + end)) {
             for (Path file : files) {
                 long number = number(file.getFileName().toString());
                 if (number != NOT_OWN) {
-                    found.put(number, file);
+                    byNumber.put(number, file);
                 }
             }
         }
-        return found;
+        return byNumber;
     }
 
     private static boolean names(Manifest manifest, long number) {

@@ -80,7 +80,7 @@ final class BlockChecksums {
             got = checksum(from, to);
         } catch (IOException e) {
             DamagedRange range = damage.get();
-            found(number, range, e.toString());
+            recordDamage(number, range, e.toString());
             throw new StorageException("The keys " + range + " cannot be read: the " + part + " at offset " + from
                     + " of the file " + file + " gives " + e + ". Other keys can be read. Check the disk; it is tried "
                     + "again with each read.", e);
@@ -88,7 +88,7 @@ final class BlockChecksums {
         if (got != expected) {
             DamagedRange range = damage.get();
             CorruptionException wrong = CorruptionException.checksum(file, from, part, expected, got, range);
-            found(number, range, wrong.getMessage());
+            recordDamage(number, range, wrong.getMessage());
             throw wrong;
         }
         DamagedRange repaired = damaged.isEmpty() ? null : damaged.remove(number);
@@ -115,7 +115,7 @@ final class BlockChecksums {
         return (int) crc.getValue() == expected;
     }
 
-    private void found(long number, DamagedRange range, String what) {
+    private void recordDamage(long number, DamagedRange range, String what) {
         if (number >= 0) {
             right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old & ~bit(number));
         }

@@ -149,11 +149,11 @@ final class BlockTable extends Table {
             }
         }
         long last = lookup.lastBlock(this);
-        boolean found = last >= 0 && endsBehind(last, lookup) ? findIn(last, lookup) : findInNext(lookup);
-        if (!found && filterLength > 0) {
+        boolean hasEntry = last >= 0 && endsBehind(last, lookup) ? findIn(last, lookup) : findInNext(lookup);
+        if (!hasEntry && filterLength > 0) {
             lookup.filtersWrong++;
         }
-        return found;
+        return hasEntry;
     }
 
     /** Looks into another block than the key before. */

@@ -26,8 +26,8 @@ public record DamagedRange(Path file, long offset, byte[] from, byte[] to) {
     private static String text(byte[] key) {
         byte[] shown = key.length <= SHOWN_BYTES ? key : java.util.Arrays.copyOf(key, SHOWN_BYTES);
         String more = shown.length < key.length ? "..." : "";
-        for (byte each : shown) {
-            if (each < ' ' || each > '~') {
+        for (byte keyByte : shown) {
+            if (keyByte < ' ' || keyByte > '~') {
                 return "0x" + HexFormat.of().formatHex(shown) + more;
             }
         }

@@ -158,11 +158,11 @@ public final class MergeCursor implements EntryCursor {
         }
 
         boolean advance() {
-            boolean found = cursor.next();
-            if (found) {
+            boolean hasEntry = cursor.next();
+            if (hasEntry) {
                 prefix = cursor.prefix();
             }
-            return found;
+            return hasEntry;
         }
 
         boolean hasKeyOf(Source other) {

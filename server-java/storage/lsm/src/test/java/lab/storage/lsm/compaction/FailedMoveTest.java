@@ -74,7 +74,7 @@ class FailedMoveTest {
         }
         Path file;
         try (var files = Files.list(folder)) {
-            file = files.filter(one -> one.toString().endsWith(".table")).findFirst().orElseThrow();
+            file = files.filter(path -> path.toString().endsWith(".table")).findFirst().orElseThrow();
         }
         return Table.open(3, file, Disk.REAL, task -> {
             task.run();
