@@ -53,6 +53,24 @@ def test_an_answer_is_a_response_where_nothing_else_is_answered() -> None:
     assert found_in(text, "question.py") == []
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("    found = search(seed)", "a.py"), ("found: Knee | None = None", "a.py"), ("for each in steps:", "a.py"),
+        ("lambda those: those.name", "a.py"), ("def found() -> int:", "a.py"), ("let mut found = 0;", "a.rs"),
+        ("steps.map(|each| each.name)", "a.rs"), ("for (Path each : paths) {", "A.java"),
+        ("List<Path> found = list();", "A.java"), ("int found;", "A.java"), ("map((found) -> 1)", "A.java"),
+    ],
+)  # fmt: skip
+def test_a_variable_says_what_it_holds(code: str, name: str) -> None:
+    assert [term for _, _, term in found_in(code, name)] == ["what it holds"]
+
+
+@pytest.mark.parametrize("code", ["not_found = 1", "step.found = 1", "# Loads found in a folder", "found_in(text) = 1"])
+def test_a_name_that_only_ends_so_is_no_vague_name(code: str) -> None:
+    assert found_in(code, "a.py") == []
+
+
 def test_numbers_only_shrink(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one rung", encoding="utf-8")
     (tmp_path / "b.md").write_text("none", encoding="utf-8")

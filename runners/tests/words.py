@@ -58,16 +58,25 @@ _ANY = re.compile(rf"\b(?:{'|'.join(TERMS.values())})".replace(r"(?:\b", "(?:").
 #: In servers and the load generator every answer is a response; flags and keys that recorded runs have keep the word.
 _NO_QUESTIONS = (".java", ".rs")
 _ANSWER = re.compile(r'(?<!["-])answer\w*', re.IGNORECASE)
+#: Variables whose name does not say what they hold, where Python, Rust and Java introduce them.
+_CODE = (".py", ".rs", ".java")
+_VAGUE = re.compile(
+    r"(?:\bfor (?=\w+ in )|\b(?:lambda|let|let mut|def|fn) |\|&?(?=\w+[|,])|\((?=\w+\) ->)|^ *(?=\w+(?:: [^=\n]+)? = ))"
+    r"(each|found|those)\b"
+    r"|\b(?:[A-Z]\w*(?:<[^>\n]*>)?(?:\[\])?|var|int|long|double|boolean) (each|found|those)(?= *[=:;)])",
+    re.MULTILINE,
+)
 
 
 def found_in(text: str, name: str = "") -> list[tuple[int, str, str]]:
-    """Find the words of a file that the glossary replaces: line, word, term to use."""
+    """Find the words of a file that the glossary replaces, and vague names of variables: line, word, term to use."""
+    vague = _VAGUE.finditer(text) if name.endswith(_CODE) else ()
+    seen = [(text.count("\n", 0, at.start()) + 1, at[1] or at[2], "what it holds") for at in vague]
     text = text.replace("_", " ")  # so that parts of identifiers count too
     no_questions = name.endswith(_NO_QUESTIONS)
     if not _ANY.search(text) and not (no_questions and _ANSWER.search(text)):
-        return []
+        return seen
     patterns = _PATTERNS | {"response": _ANSWER} if no_questions else _PATTERNS
-    seen = []
     for number, line in enumerate(text.splitlines(), 1):
         seen += [(number, match[0], term) for term, pattern in patterns.items() for match in pattern.finditer(line)]
     return seen

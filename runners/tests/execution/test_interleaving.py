@@ -103,7 +103,7 @@ def test_each_start_has_fresh_servers_of_all_that_are_up_at_once(bench: Bench) -
 
 
 @pytest.mark.parametrize(("starts", "alone"), [(FEWEST_STARTS - 1, False), (FEWEST_STARTS, True)])
-def test_values_beside_a_ratio_are_of_loads_alone_only_if_those_could_contradict_it(
+def test_a_ratio_s_values_are_of_loads_alone_only_if_these_could_contradict_it(
     compared: Run, monkeypatch: pytest.MonkeyPatch, starts: int, alone: bool
 ) -> None:
     steps = [step for step in compared.steps if step.record.interleaved and (step.record.round or 0) <= starts]
