@@ -19,7 +19,7 @@ MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so th
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
     """Return at most ten lines for the author of the original report; none if no claim in it was decided."""
     numbered = list(enumerate(conclusion.answers, 1))
-    answered = [one for _, one in numbered if one.answer.verdict != Verdict.INCONCLUSIVE]
+    answered = [answer for _, answer in numbered if answer.answer.verdict != Verdict.INCONCLUSIVE]
     if not any(answer.question.claim for answer in answered):
         return ()
     # the main conclusion first, then what was wrong

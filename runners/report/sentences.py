@@ -221,9 +221,9 @@ def evidence_table(answer: Answer) -> Table | None:
     by_quantity = facts.grouped(compared, lambda p: f"{p[0].label} {p[1].quantity.label}{_offered(*p)}".strip())
     rows = list[tuple[str, ...]]()
     if measures or len({row.baseline for _, row in compared}) > 1:
-        units = [one.unit for one, _ in measures]
+        units = [measure.unit for measure, _ in measures]
         measures.sort(key=lambda pair: units.index(pair[0].unit))
-        rows += [(one.label, value_of(one), f"{other.label} {value_of(other)}") for one, other in measures]
+        rows += [(measure.label, value_of(measure), f"{other.label} {value_of(other)}") for measure, other in measures]
         rows += [(of, *pair[1].sides, _outcome(*pair)) for of, own in by_quantity.items() for pair in own]
         head = ("quantity", "value", "against", "change")[: 4 if compared else 3]
         filled = (row + (words.DASH,) * (len(head) - len(row)) for row in rows)

@@ -190,7 +190,9 @@ LIMIT_US = Objective().latencies[0][1]  # the highest p99 (us) at a rate that a 
 def sustained(part: str) -> tuple[float, float]:
     """Return (highest rate with all p99s of report 5's `part` outputs within LIMIT_US, longest of these p99s in us)."""
     by_rate = facts.grouped(outputs_named(columns("report-5", part)), lambda named: named[1].offered_rps or 0.0)
-    longest = {rps: max(one.report.latencies.at(0.99) or math.inf for _, one in of) for rps, of in by_rate.items()}
+    longest = {
+        rps: max(output.report.latencies.at(0.99) or math.inf for _, output in of) for rps, of in by_rate.items()
+    }
     return max(((rps, us) for rps, us in longest.items() if us <= LIMIT_US), default=(math.nan, math.nan))
 
 

@@ -91,16 +91,16 @@ class Page:
     def run(self, script: str, context: int | None = None) -> Any:
         """The value of an expression in the page, or in one of its frames; a promise is awaited."""
         where = {} if context is None else {"contextId": context}
-        found = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, **where)
-        if "exceptionDetails" in found:
-            raise PageError(f"{script[:200]}: {found['exceptionDetails']}")
-        return found["result"].get("value")
+        reply = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, **where)
+        if "exceptionDetails" in reply:
+            raise PageError(f"{script[:200]}: {reply['exceptionDetails']}")
+        return reply["result"].get("value")
 
     def context_of(self, iframe: str) -> int:
         """The context of the scripts in a frame, which an expression of the page gives."""
         element = self.send("Runtime.evaluate", expression=iframe)["result"]["objectId"]
         frame = self.send("DOM.describeNode", objectId=element)["node"]["frameId"]
-        return next(number for number, each in self.contexts.items() if each["auxData"]["frameId"] == frame)
+        return next(number for number, context in self.contexts.items() if context["auxData"]["frameId"] == frame)
 
     def holds(self, script: str, within_s: float = 60.0) -> bool:
         """Wait until an expression is true in the page; false if it never was."""
@@ -156,8 +156,12 @@ def axe_source(folder: Path) -> str:
 def grave_findings(page: Page, axe: str) -> list[str]:
     """What axe finds in a page that keeps somebody out: its rule, and the first element of each."""
     page.run(f"{axe};0")
-    found = page.run("axe.run(document, {resultTypes: ['violations']}).then((done) => done.violations)")
-    return [f"{each['id']}: {each['nodes'][0]['html'][:300]}" for each in found if each["impact"] in GRAVE]
+    violations = page.run("axe.run(document, {resultTypes: ['violations']}).then((done) => done.violations)")
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html'][:300]}"
+        for violation in violations
+        if violation["impact"] in GRAVE
+    ]
 
 
 @contextmanager
@@ -170,10 +174,10 @@ def browser(scratch: Path, *flags: str) -> Iterator[Page]:
         process = subprocess.Popen(command, stderr=out)
     try:
         assert until(lambda: re.search(r"listening on ws://", errors.read_text(encoding="utf-8"))), errors.read_text()
-        found = re.search(r"listening on ws://([\d.:]+)/", errors.read_text(encoding="utf-8"))
-        assert found is not None
-        with urllib.request.urlopen(f"http://{found[1]}/json", timeout=30) as answer:
-            tab = next(each for each in json.load(answer) if each["type"] == "page")
+        match = re.search(r"listening on ws://([\d.:]+)/", errors.read_text(encoding="utf-8"))
+        assert match is not None
+        with urllib.request.urlopen(f"http://{match[1]}/json", timeout=30) as answer:
+            tab = next(target for target in json.load(answer) if target["type"] == "page")
         page = Page(tab["webSocketDebuggerUrl"])
         try:
             yield page

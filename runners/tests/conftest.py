@@ -75,5 +75,5 @@ def _uses_references(item: pytest.Item) -> bool:
     """Whether the file of a test has taken one of the makers of reference results."""
     module = item.getparent(pytest.Module)
     return module is not None and any(
-        getattr(each, "__module__", None) == REFERENCES for each in vars(module.obj).values()
+        getattr(member, "__module__", None) == REFERENCES for member in vars(module.obj).values()
     )

@@ -133,7 +133,7 @@ class Part:
         if LONG:
             print(line, flush=True)
 
-    def found(self, pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
+    def matches(self, pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
         """The groups of each line that matches."""
         return [match.groups() for line in self.lines if (match := pattern.search(line))]
 
@@ -185,13 +185,13 @@ def java(part: Part) -> None:
             env["MAVEN_OPTS"] = f"{QUICK_JVM} {env.get('MAVEN_OPTS', '')}".strip()
         code = part.run([str(maven.path), "-B", "-ntp", "-fae", *flags, "verify"], SERVER_JAVA, env)
     # not from the XML files: where two test engines share a class, one overwrites the other's
-    classes = part.found(SUREFIRE_CLASS)
-    tests, failures, errors, skipped = (sum(int(each[at]) for each in classes) for at in range(4))
+    classes = part.matches(SUREFIRE_CLASS)
+    tests, failures, errors, skipped = (sum(int(counts[at]) for counts in classes) for at in range(4))
     part.passed = tests - failures - errors - skipped
     reports = (path for path in SERVER_JAVA.glob(SUREFIRE_REPORTS) if path.stat().st_mtime >= began_s)
     part.only_long = sum(path.read_text(encoding="utf-8").count(f"failed: {ONLY_LONG}") for path in reports)
     part.skipped = skipped - part.only_long
-    part.failed += [name for (name,) in part.found(SUREFIRE_FAILED)]
+    part.failed += [name for (name,) in part.matches(SUREFIRE_FAILED)]
     part.slowest = [(float(seconds), name) for *_, seconds, name in classes]
     part.judge(code, failures + errors)
     if part.failed:
@@ -207,13 +207,13 @@ def rust(part: Part) -> None:
     env = dict(os.environ) if LONG else {"CCOPT": QUICK_LUAJIT, **os.environ}
     # most of these tests wait
     code = part.run([*command, "--test-threads=4"], LOADGEN_CRATE, env)
-    part.only_long = sum(int(ignored) for *_, ignored in part.found(CARGO_RESULT))
+    part.only_long = sum(int(ignored) for *_, ignored in part.matches(CARGO_RESULT))
     if LONG:
         code = part.run([*command, "--ignored", "--test-threads=1"], LOADGEN_CRATE) or code
         part.only_long = 0
-    part.passed = sum(int(passed) for passed, *_ in part.found(CARGO_RESULT))
-    part.failed += [name for (name,) in part.found(CARGO_FAILED)]
-    part.judge(code, sum(int(failed) for _, failed, _ in part.found(CARGO_RESULT)))
+    part.passed = sum(int(passed) for passed, *_ in part.matches(CARGO_RESULT))
+    part.failed += [name for (name,) in part.matches(CARGO_FAILED)]
+    part.judge(code, sum(int(failed) for _, failed, _ in part.matches(CARGO_RESULT)))
     if not part.failed:
         build_truepace(part.say)
 
@@ -320,11 +320,11 @@ def main() -> int:
         (Part("Python end to end", built), end_to_end),
     ]
     parts: list[Part] = []
-    for group in [[one] for one in all_of] if LONG else [all_of]:
+    for group in [[suite] for suite in all_of] if LONG else [all_of]:
         parts += side_by_side(group, began)
 
     print("\nslowest")
-    for seconds, name in sorted((each for part in parts for each in part.slowest), reverse=True)[:SLOWEST]:
+    for seconds, name in sorted((test for part in parts for test in part.slowest), reverse=True)[:SLOWEST]:
         print(f"{seconds:7.1f} s  {name}")
     print()
     for part in parts:

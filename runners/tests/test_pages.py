@@ -82,12 +82,12 @@ def files() -> Iterator[tuple[str, str, str]]:
     for path in PAGES:
         for block in blocks(path.read_text("utf-8")):
             try:
-                found = msgspec.yaml.decode(block)
+                description = msgspec.yaml.decode(block)
             except msgspec.MsgspecError:
                 continue
-            if isinstance(found, dict):
+            if isinstance(description, dict):
                 for kind, key in (("target", "url"), ("campaign", "runs")):
-                    if key in found:
+                    if key in description:
                         yield path.name, kind, block
 
 

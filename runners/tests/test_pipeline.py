@@ -142,7 +142,7 @@ def test_what_the_container_builds_is_built_of_what_it_copies(tmp_path: Path) ->
     """Its last line, in a copy of the checkout without what is not sent to the build."""
 
     def not_sent(folder: str, names: list[str]) -> set[str]:
-        patterns = [each.removeprefix("**/") for each in IGNORED]
+        patterns = [pattern.removeprefix("**/") for pattern in IGNORED]
         return {name for name in names if any(Path(folder, name).match(pattern) for pattern in patterns)}
 
     lab_root = tmp_path / "lab"

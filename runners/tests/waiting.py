@@ -41,14 +41,14 @@ def gone(pid: int) -> bool:
 
 def working_in(folder: Path) -> list[psutil.Process]:
     """The processes that have a folder in their command line or their environment: labs, guards and loads of a test."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             if any(str(folder) in word for word in (*process.cmdline(), *process.environ().values())):
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def described(processes: Iterable[psutil.Process]) -> list[dict[str, object]]:
@@ -59,13 +59,13 @@ def described(processes: Iterable[psutil.Process]) -> list[dict[str, object]]:
 
 def started() -> list[psutil.Process]:
     """The processes below this one that run, besides the guards."""
-    found = []
+    processes = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             command = process.cmdline()  # of a process that is ending it is empty: its memory is gone already
             if alive(process.pid) and command and str(GUARD) not in command:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def left_in(folder: Path) -> list[psutil.Process]:

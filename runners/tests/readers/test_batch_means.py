@@ -12,9 +12,11 @@ from runners.readers.batch_means import batch_variance, jackknife_variance, shar
 
 Floats = npt.NDArray[np.float64]
 COUNTS = st.integers(0, 10_000)
-VALUES = st.lists(st.integers(-10_000, 10_000), min_size=2, max_size=40).map(lambda each: np.array(each, float) / 100)
+VALUES = st.lists(st.integers(-10_000, 10_000), min_size=2, max_size=40).map(
+    lambda hundredths: np.array(hundredths, float) / 100
+)
 #: Requests beyond a level and all requests, or samples of a part and all samples, by batch.
-BATCHES = st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=40).map(lambda each: np.array(each, float).T)
+BATCHES = st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=40).map(lambda pairs: np.array(pairs, float).T)
 
 
 def without_each(values: Floats) -> Floats:
@@ -54,8 +56,8 @@ def test_neighbours_that_vary_together_add_to_it(values: Floats) -> None:
 
 
 def test_a_variance_that_one_batch_makes_has_few_degrees() -> None:
-    one = np.zeros(40)
-    one[7] = 1.0
-    few, many = (batch_variance((values - values.mean()) / 40).degrees for values in (one, np.arange(40.0)))
+    spike = np.zeros(40)
+    spike[7] = 1.0
+    few, many = (batch_variance((values - values.mean()) / 40).degrees for values in (spike, np.arange(40.0)))
     assert few < 3 < many
     assert t_factor(few) > t_factor(many) > 1

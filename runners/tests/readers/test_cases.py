@@ -42,9 +42,9 @@ READ: dict[str, tuple[str, int | None, int | None, float | None, float, float]] 
 
 
 def of(name: str) -> Audit:
-    found = find_outputs(CASES / name)
-    assert found.problems == ()
-    return audit([found])
+    file = find_outputs(CASES / name)
+    assert file.problems == ()
+    return audit([file])
 
 
 def evidence(name: str, code: str) -> dict[str, object]:
@@ -63,15 +63,15 @@ def test_a_tools_output_is_read(name: str) -> None:
 
 
 def test_wrks_time_outs_are_responses_that_its_percentiles_lack() -> None:
-    found = evidence("wrk-timeouts.txt", "ERR004")
-    assert (found["late"], found["samples"], found["known_below"]) == (41, 465, 92)
-    assert found["share_late"] == pytest.approx(0.081, abs=1e-3)
+    figures = evidence("wrk-timeouts.txt", "ERR004")
+    assert (figures["late"], figures["samples"], figures["known_below"]) == (41, 465, 92)
+    assert figures["share_late"] == pytest.approx(0.081, abs=1e-3)
 
 
 def test_a_time_that_is_of_no_run_gives_no_rate() -> None:
-    found = of("wrk2-one-millisecond.txt")
-    assert "SUM005" in {remark.code for remark in found.remarks}
-    assert {"RAT001", "RAT011", "SUM001"}.isdisjoint(remark.code for remark in found.remarks)
+    audited = of("wrk2-one-millisecond.txt")
+    assert "SUM005" in {remark.code for remark in audited.remarks}
+    assert {"RAT001", "RAT011", "SUM001"}.isdisjoint(remark.code for remark in audited.remarks)
 
 
 def test_a_length_that_varies_is_said_to_be_no_status() -> None:
@@ -214,9 +214,9 @@ def test_the_unit_of_a_log_is_what_its_head_says(comment: str, ms: float, tmp_pa
 def test_a_log_that_does_not_say_its_unit_has_no_latency(tmp_path: Path) -> None:
     path = tmp_path / "a.hlog"
     path.write_text(f"#[Histogram log format version 1.2]\n{line_of([2_000_000] * 50)}", encoding="utf-8")
-    found = find_outputs(path)
-    assert found.outputs == ()
-    assert ["does not say its unit" in problem.text for problem in found.problems] == [True]
+    file = find_outputs(path)
+    assert file.outputs == ()
+    assert ["does not say its unit" in problem.text for problem in file.problems] == [True]
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -38,11 +38,11 @@ def test_no_text_is_an_error(word: str) -> None:
 def rows(draw: st.DrawFn) -> list[text.Row]:
     values = sorted(draw(st.lists(st.floats(0, 1e5), min_size=1, max_size=20)))
     total = draw(st.integers(len(values), 10**9))
-    found = [
+    leading = [
         (round(value, 3), round(index / len(values), 6), max(1, total * index // len(values)))
         for index, value in enumerate(values)
     ]
-    return [*found, (round(values[-1], 3), 1.0, total)]
+    return [*leading, (round(values[-1], 3), 1.0, total)]
 
 
 @st.composite
@@ -57,12 +57,12 @@ def outputs(draw: st.DrawFn) -> tuple[str, dict[str, object]]:
     percentiles = (50, 75, 90, 99, 99.9, 99.99, 99.999, 100)
     values = sorted(draw(st.lists(times_us, min_size=8, max_size=8)))
 
-    def block(label: str, found: list[text.Row]) -> list[str]:
+    def block(label: str, distribution: list[text.Row]) -> list[str]:
         return [
             f"  Latency Distribution (HdrHistogram - {label})",
             *(f"{p:7.3f}% {text.time_us(v):>9}" for p, v in zip(percentiles, values, strict=True)),
             "",
-            *text.spectrum(found, 1.5, 2.5, found[-1][0]),
+            *text.spectrum(distribution, 1.5, 2.5, distribution[-1][0]),
         ]
 
     lines = [
@@ -113,8 +113,8 @@ def test_rendered_output_is_read_back(output: tuple[str, dict[str, object]]) -> 
     assert report.requests_per_s == pytest.approx(said["rate"], abs=0.006)
     assert [(row.value_ms, row.percentile, row.total_count) for row in report.latencies.spectrum] == said["spectrum"]
     assert report.latencies.spectrum[-1].inverse == math.inf
-    found = [(row.value_ms, row.percentile, row.total_count) for row in report.uncorrected.spectrum]
-    assert found == (said["uncorrected"] or [])
+    uncorrected = [(row.value_ms, row.percentile, row.total_count) for row in report.uncorrected.spectrum]
+    assert uncorrected == (said["uncorrected"] or [])
     read_values = [value for _, value in report.latencies.rows]
     assert read_values == pytest.approx(said["values"], rel=0.006, abs=0.006)
     assert report.requests_per_thread is not None

@@ -36,14 +36,14 @@ def test_a_data_set_holds_the_figures_of_all_runs_by_experiment_and_machine(
 ) -> None:
     monkeypatch.setattr(history, "BATCH", 2)
     run_count, figures, _ = history.write_dataset(tmp_path / "set", (root,))
-    found = history.open_dataset(tmp_path / "set")
-    pd.testing.assert_frame_equal(found.query(ONE), open_history((root,)).query(ONE))
-    assert (run_count, figures) == (3, len(found.query(ONE)))
+    dataset = history.open_dataset(tmp_path / "set")
+    pd.testing.assert_frame_equal(dataset.query(ONE), open_history((root,)).query(ONE))
+    assert (run_count, figures) == (3, len(dataset.query(ONE)))
     classes = {machine_class(run.manifest()["machine"]) for run in runs(root)}
     assert len(classes) == 2
-    assert {*found.query("SELECT DISTINCT machine_class FROM measurements")["machine_class"]} == classes
+    assert {*dataset.query("SELECT DISTINCT machine_class FROM measurements")["machine_class"]} == classes
     assert {path.name for path in (tmp_path / "set").iterdir()} == {history.MARK, "experiment=01"}
-    kinds = found.query("DESCRIBE measurements").set_index("column_name")["column_type"]
+    kinds = dataset.query("DESCRIBE measurements").set_index("column_name")["column_type"]
     assert kinds["experiment"] == kinds["machine_class"] == "VARCHAR" and kinds["started"].startswith("TIMESTAMP")
 
 

@@ -107,13 +107,13 @@ def test_slices_have_the_bins_of_a_histogram_with_one_digit(
         fine.record_value(value)
         coarse.record_value(value)
     path.write_text(f"{IN_NS}Tag=response,0.000,0.100,1.000,{fine.encode().decode()}\n")
-    found = read_hdr_log(path).slices_frame()
+    slices = read_hdr_log(path).slices_frame()
     bins = [(at.value_iterated_to, at.count_at_value_iterated_to) for at in coarse.get_recorded_iterator()]
-    assert found["count"].tolist() == [count for _, count in bins]
+    assert slices["count"].tolist() == [count for _, count in bins]
     lowest = [coarse.get_lowest_equivalent_value(value) for value, _ in bins]
     highest = [coarse.get_highest_equivalent_value(value) for value, _ in bins]
     middles = [(low + high + 1) / 2 for low, high in zip(lowest, highest, strict=True)]
-    assert found["us"].tolist() == pytest.approx([ns / 1_000 for ns in middles])
+    assert slices["us"].tolist() == pytest.approx([ns / 1_000 for ns in middles])
 
 
 def test_a_log_of_whole_seconds_has_no_slices(tmp_path: Path) -> None:

@@ -255,9 +255,9 @@ def test_oha_is_named_by_its_success_rate() -> None:
     ],
 )
 def test_a_file_that_is_not_read_is_named_with_what_to_give(text: str, name: str) -> None:
-    found = outputs_of(Document(text))
-    assert found.outputs == ()
-    assert [name in problem.text and "not read; give " in problem.text for problem in found.problems] == [True]
+    file = outputs_of(Document(text))
+    assert file.outputs == ()
+    assert [name in problem.text and "not read; give " in problem.text for problem in file.problems] == [True]
 
 
 def test_a_cut_summary_says_what_is_left() -> None:
@@ -321,11 +321,11 @@ def test_k6s_thresholds_and_failures_out_of_a_number_are_read() -> None:
 
 
 def test_a_time_below_zero_is_named() -> None:
-    found = {
+    codes = {
         least: {remark.code for remark in examine([one_of(K6_NOW.format(least=least))])} for least in ("1ms", "-9ms")
     }
-    assert "SUM003" not in found["1ms"]
-    assert "SUM003" in found["-9ms"]
+    assert "SUM003" not in codes["1ms"]
+    assert "SUM003" in codes["-9ms"]
 
 
 def test_autocannon_lists_its_percentiles_when_it_is_asked_to() -> None:
@@ -367,10 +367,10 @@ Req/Bytes counts sampled once per second.
 def test_each_output_of_a_session_of_autocannon_is_read() -> None:
     first = AUTOCANNON.format(connections=100, p50=20, requests="47k") + "9k errors (0 timeouts)\n"
     text = first + AUTOCANNON.format(connections=200, p50=25, requests="52k")
-    one, other = (output.report for output in outputs_of(Document(text)).outputs)
-    assert (one.connections, one.requests, one.non_2xx) == (100, 47_000, 9_000)
-    assert (other.connections, other.requests, other.non_2xx) == (200, 52_000, None)
-    assert (one.latencies.at(0.5), other.latencies.at(0.5)) == (20_000, 25_000)
+    earlier, later = (output.report for output in outputs_of(Document(text)).outputs)
+    assert (earlier.connections, earlier.requests, earlier.non_2xx) == (100, 47_000, 9_000)
+    assert (later.connections, later.requests, later.non_2xx) == (200, 52_000, None)
+    assert (earlier.latencies.at(0.5), later.latencies.at(0.5)) == (20_000, 25_000)
 
 
 K6_END = """  EXECUTION
@@ -420,10 +420,10 @@ All done {calls} calls (plus 1 warmup) 37.373 ms avg, 26.8 qps
 
 def test_what_of_fortios_outputs_people_keep_is_read() -> None:
     text = FORTIO_CUT.format(lost=9, good=1_791, calls=1_800) + FORTIO_CUT.format(lost=3, good=5_000, calls=5_003)
-    one, other = outputs_of(Document(text)).outputs
-    assert (one.report.requests, one.report.non_2xx, one.report.latencies.at(0.999)) == (1_800, 9, 81_556.2)
-    assert (other.report.requests, other.report.non_2xx) == (5_003, 3)
-    assert {"RAT004", "ERR001", "SMP001"} <= {remark.code for remark in examine([one])}
+    earlier, later = outputs_of(Document(text)).outputs
+    assert (earlier.report.requests, earlier.report.non_2xx, earlier.report.latencies.at(0.999)) == (1_800, 9, 81_556.2)
+    assert (later.report.requests, later.report.non_2xx) == (5_003, 3)
+    assert {"RAT004", "ERR001", "SMP001"} <= {remark.code for remark in examine([earlier])}
     paced = (
         f"Sleep times : count 99 avg 0.9 +/- 0.02 min 0.9 max 1 sum 95\n{FORTIO_CUT.format(lost=0, good=9, calls=9)}"
     )

@@ -48,11 +48,11 @@ def test_file_and_line_are_those_of_the_outputs_first_line(tmp_path: Path) -> No
 )
 def test_an_output_is_found_in_any_wrapping(wrap: object) -> None:
     assert callable(wrap)
-    plain, found = outputs(CLOSED)[0].report, outputs(wrap(CLOSED))
-    assert len(found) == 1
-    assert found[0].report.requests == plain.requests
-    assert found[0].report.latencies.rows == plain.latencies.rows
-    assert found[0].report.latency == plain.latency
+    plain, wrapped = outputs(CLOSED)[0].report, outputs(wrap(CLOSED))
+    assert len(wrapped) == 1
+    assert wrapped[0].report.requests == plain.requests
+    assert wrapped[0].report.latencies.rows == plain.latencies.rows
+    assert wrapped[0].report.latency == plain.latency
 
 
 def test_a_notebooks_cells_and_their_outputs_are_read(tmp_path: Path) -> None:
@@ -68,37 +68,37 @@ def test_a_notebooks_cells_and_their_outputs_are_read(tmp_path: Path) -> None:
         "no cell",
     ]
     path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
-    found = find_outputs(path)
-    assert [(output.cell, output.report.requests) for output in found.outputs] == [(2, 12_000), (3, 12_000)]
-    assert found.outputs[0].place == f"{path}:cell 2:{found.outputs[0].line}"
-    assert [problem.text for problem in found.problems] == ["cell 4 can't be read"]
+    notebook = find_outputs(path)
+    assert [(output.cell, output.report.requests) for output in notebook.outputs] == [(2, 12_000), (3, 12_000)]
+    assert notebook.outputs[0].place == f"{path}:cell 2:{notebook.outputs[0].line}"
+    assert [problem.text for problem in notebook.problems] == ["cell 4 can't be read"]
 
 
 def test_a_broken_notebook_is_read_as_text_and_named(tmp_path: Path) -> None:
     path = tmp_path / "report.ipynb"
     path.write_text("{" + CLOSED, encoding="utf-8")
-    found = find_outputs(path)
-    assert len(found.outputs) == 1
-    assert "is no notebook" in found.problems[0].text
+    file = find_outputs(path)
+    assert len(file.outputs) == 1
+    assert "is no notebook" in file.problems[0].text
 
 
 def test_columns_apart_by_arrows_are_an_output_each() -> None:
     text = "RPS 1 000 -> 2 000 -> 3K:\n 50.000%  1.40ms -> 1.30ms → 12ms\n100.000%  9ms => 8ms -> 2.5s\n"
-    found = outputs(text)
-    assert [output.report.latencies.rows for output in found] == [
+    columns = outputs(text)
+    assert [output.report.latencies.rows for output in columns] == [
         ((0.5, 1_400), (1.0, 9_000)),
         ((0.5, 1_300), (1.0, 8_000)),
         ((0.5, 12_000), (1.0, 2_500_000)),
     ]
-    assert [output.offered_rps for output in found] == [1_000, 2_000, 3_000]
-    assert [output.label for output in found] == ["column 1 of 3", "column 2 of 3", "column 3 of 3"]
-    assert {output.line for output in found} == {2}
+    assert [output.offered_rps for output in columns] == [1_000, 2_000, 3_000]
+    assert [output.label for output in columns] == ["column 1 of 3", "column 2 of 3", "column 3 of 3"]
+    assert {output.line for output in columns} == {2}
 
 
 def test_a_ragged_row_is_read_as_far_as_it_goes_and_named() -> None:
-    found = outputs_of(Document("p50: 1ms -> 2ms -> 3ms\np99: 4ms -> 5ms\n"))
-    assert [len(output.report.latencies.rows) for output in found.outputs] == [2, 2, 1]
-    assert [(problem.line, problem.text) for problem in found.problems] == [(2, "has 2 of 3 columns")]
+    file = outputs_of(Document("p50: 1ms -> 2ms -> 3ms\np99: 4ms -> 5ms\n"))
+    assert [len(output.report.latencies.rows) for output in file.outputs] == [2, 2, 1]
+    assert [(problem.line, problem.text) for problem in file.problems] == [(2, "has 2 of 3 columns")]
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_a_file_that_is_not_there_or_no_file_is_named(tmp_path: Path) -> None:
 def test_a_broken_index_is_named(tmp_path: Path) -> None:
     (tmp_path / "index.toml").write_text("[oops", encoding="utf-8")
     (tmp_path / "a.txt").write_text(CLOSED, encoding="utf-8")
-    (found,) = find_in(tmp_path)
-    assert "index.toml" in found.problems[0].text
-    assert len(found.outputs) == 1
+    (file,) = find_in(tmp_path)
+    assert "index.toml" in file.problems[0].text
+    assert len(file.outputs) == 1
 
 
 def test_only_files_that_may_hold_outputs_are_read_from_a_folder(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_only_files_that_may_hold_outputs_are_read_from_a_folder(tmp_path: Path)
         (tmp_path / name).write_text(CLOSED, encoding="utf-8")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "e.md").write_text(CLOSED, encoding="utf-8")
-    assert [found.path.name for found in find_in(tmp_path)] == ["a.md", "c", "d.TXT"]
+    assert [file.path.name for file in find_in(tmp_path)] == ["a.md", "c", "d.TXT"]
 
 
 @given(st.binary(max_size=2_000), st.sampled_from(("a.md", "b.ipynb", "c.html", "index.txt")))

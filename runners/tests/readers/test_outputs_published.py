@@ -43,17 +43,17 @@ def printed(text: str, column: int) -> Counter[float]:
 
 
 def every_output() -> list[Output]:
-    return [output for found in find_in(ROOT) for output in found.outputs]
+    return [output for file in find_in(ROOT) for output in file.outputs]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_figure_is_read_and_none_is_invented(path: Path) -> None:
-    found = find_outputs(path)
+    file = find_outputs(path)
     text = path.read_text(encoding="utf-8")
     columns = max(line.count("->") for line in text.splitlines() if "wrk" not in line) + 1
-    assert found.problems == ()
-    assert [output.report.column for output in found.outputs] == list(range(columns))
-    for output in found.outputs:
+    assert file.problems == ()
+    assert [output.report.column for output in file.outputs] == list(range(columns))
+    for output in file.outputs:
         assert Counter(round(figure, 6) for figure in said(output.report)) == printed(text, output.report.column)
 
 

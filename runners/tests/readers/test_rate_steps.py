@@ -68,12 +68,12 @@ def test_a_generator_on_time_would_have_read_no_less_than_the_bound(
 
 def ends(arrivals_s: Any, services_s: Any, servers: int) -> Any:
     """When each request ends, of a queue that so many threads serve in order."""
-    free, found = [0.0] * servers, []
+    free, ends_s = [0.0] * servers, []
     for arrival_s, service_s in zip(arrivals_s, services_s, strict=True):
         free.sort()
         free[0] = max(free[0], arrival_s) + service_s
-        found.append(free[0])
-    return np.array(found)
+        ends_s.append(free[0])
+    return np.array(ends_s)
 
 
 def test_lateness_ends_with_the_busy_period_and_is_not_known_of_older_logs() -> None:

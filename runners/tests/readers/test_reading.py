@@ -184,9 +184,9 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
 
 def test_a_skipped_step_has_its_reason_and_no_complaints(tmp_path: Path) -> None:
     folder = make_run(tmp_path, duration_s=1, engines=("lsm",), stop_after="floor-put")
-    step = folder.begin_step("get-lsm")
-    folder.commit_step(step, StepRecord(role="load", invalid_reasons=("skipped: the server is gone",)))
-    skipped = next(each for each in read_run(folder).steps if each.name == "get-lsm")
+    begun = folder.begin_step("get-lsm")
+    folder.commit_step(begun, StepRecord(role="load", invalid_reasons=("skipped: the server is gone",)))
+    skipped = next(step for step in read_run(folder).steps if step.name == "get-lsm")
     assert skipped.unreadable == ()
     assert set(skipped.frames) == set(COLUMNS)
     assert all(frame.empty for frame in skipped.frames.values())

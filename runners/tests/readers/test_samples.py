@@ -24,9 +24,9 @@ levels = st.sampled_from((0.5, 0.75, 0.9, 0.99, 0.999, 1.0))
 
 
 @given(values, levels)
-def test_percentile_is_the_sample_at_its_rank(found: list[int], level: float) -> None:
-    ordered = sorted(found)
-    assert samples_of(found).percentile(level) == ordered[rank(len(ordered), level) - 1]
+def test_percentile_is_the_sample_at_its_rank(samples: list[int], level: float) -> None:
+    ordered = sorted(samples)
+    assert samples_of(samples).percentile(level) == ordered[rank(len(ordered), level) - 1]
 
 
 @given(st.lists(values, min_size=1, max_size=6), levels)
@@ -38,13 +38,13 @@ def test_merging_loses_nothing(parts: list[list[int]], level: float) -> None:
 
 
 @given(values)
-def test_spectrum_rises_and_ends_with_all_samples(found: list[int]) -> None:
-    frame = samples_of(found).spectrum("response")
+def test_spectrum_rises_and_ends_with_all_samples(samples: list[int]) -> None:
+    frame = samples_of(samples).spectrum("response")
     assert frame["value_us"].is_monotonic_increasing
     assert frame["percentile"].is_monotonic_increasing
     assert frame["percentile"].iloc[-1] == 1
-    assert frame["total_count"].iloc[-1] == len(found)
-    assert frame["value_us"].iloc[-1] == max(found)
+    assert frame["total_count"].iloc[-1] == len(samples)
+    assert frame["value_us"].iloc[-1] == max(samples)
 
 
 def test_bounds_of_known_numbers_of_samples() -> None:

@@ -123,11 +123,11 @@ names = st.sampled_from((*SESSION.split(";"), "epoll_wait", "rocksdb::Get", "tcp
 @given(
     st.dictionaries(st.lists(names, min_size=1, max_size=6).map(";".join), st.integers(1, 99), min_size=1, max_size=20)
 )
-def test_shares_add_up_and_frames_lie_within_them(found: dict[str, int]) -> None:
-    stacks = frame("stacks", [{"event": "cpu", "stack": stack, "count": count} for stack, count in found.items()])
+def test_shares_add_up_and_frames_lie_within_them(counts: dict[str, int]) -> None:
+    stacks = frame("stacks", [{"event": "cpu", "stack": stack, "count": count} for stack, count in counts.items()])
     shares, frames = shares_frame(stacks), frames_frame(stacks)
     assert shares["share"].sum() == pytest.approx(1)
-    assert shares["samples"].sum() == sum(found.values())
+    assert shares["samples"].sum() == sum(counts.values())
     assert ((shares["low"] <= shares["share"]) & (shares["share"] <= shares["high"])).all()
     assert frames["self_share"].sum() == pytest.approx(1)
     assert (frames["self_share"] <= frames["share"] + 1e-12).all()

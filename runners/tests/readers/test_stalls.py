@@ -32,15 +32,15 @@ def written(folder: Path, text: str) -> Path:
 def test_stalls_lie_on_the_clock_of_the_other_records(tmp_path: Path) -> None:
     log = read_stall_log(written(tmp_path, TEXT))
     assert log.used_ns == {0: 1_400_000, 1: 1_500_000}
-    found = log.frame(START_S * 10**6, elapsed_s=90.0)
-    assert found["cpu"].tolist() == [1, 0], "in the order of time; the one beyond the window is left out"
-    assert found["t_s"].tolist() == pytest.approx([10.002, 50.010], abs=1e-6)
-    assert found["duration_ms"].tolist() == [1.0, 3.0]
+    stalls = log.frame(START_S * 10**6, elapsed_s=90.0)
+    assert stalls["cpu"].tolist() == [1, 0], "in the order of time; the one beyond the window is left out"
+    assert stalls["t_s"].tolist() == pytest.approx([10.002, 50.010], abs=1e-6)
+    assert stalls["duration_ms"].tolist() == [1.0, 3.0]
 
 
 def test_a_watch_without_a_stall_is_an_empty_frame(tmp_path: Path) -> None:
-    found = read_stall_log(written(tmp_path, TEXT[: TEXT.index("0 5500")])).frame(START_S * 10**6)
-    assert found.empty and list(found.columns) == ["cpu", "t_s", "duration_ms"]
+    stalls = read_stall_log(written(tmp_path, TEXT[: TEXT.index("0 5500")])).frame(START_S * 10**6)
+    assert stalls.empty and list(stalls.columns) == ["cpu", "t_s", "duration_ms"]
 
 
 @pytest.mark.parametrize(

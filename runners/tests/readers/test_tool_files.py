@@ -20,9 +20,9 @@ HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
 
 
 def outputs(name: str) -> tuple[Output, ...]:
-    found = find_outputs(TOOLS / name)
-    assert found.problems == ()
-    return found.outputs
+    file = find_outputs(TOOLS / name)
+    assert file.problems == ()
+    return file.outputs
 
 
 def codes(name: str) -> set[str]:
@@ -52,17 +52,17 @@ def test_the_older_table_of_gatling_is_read() -> None:
 
 
 def test_jmeters_samples_are_one_output_a_label() -> None:
-    found = outputs("jmeter-5.6.3.jtl")
-    assert [(output.tool, output.label) for output in found] == [("JMeter", "GET entity"), ("JMeter", "PUT entity")]
-    assert [output.report.requests for output in found] == [100, 100]
-    assert sum(output.report.non_2xx or 0 for output in found) == 20
+    per_label = outputs("jmeter-5.6.3.jtl")
+    assert [(output.tool, output.label) for output in per_label] == [("JMeter", "GET entity"), ("JMeter", "PUT entity")]
+    assert [output.report.requests for output in per_label] == [100, 100]
+    assert sum(output.report.non_2xx or 0 for output in per_label) == 20
     times = sorted(
         int(line.split(",")[1]) * 1_000
         for line in (TOOLS / "jmeter-5.6.3.jtl").read_text().splitlines()[1:]
         if "GET entity" in line
     )
-    assert found[0].report.latencies.at(1.0) == times[-1]
-    assert found[0].report.latencies.at(0.5) == times[49]
+    assert per_label[0].report.latencies.at(1.0) == times[-1]
+    assert per_label[0].report.latencies.at(0.5) == times[49]
     assert "RAT004" in codes("jmeter-5.6.3.jtl")
 
 
@@ -101,9 +101,9 @@ def test_hey_of_go_1_23_prints_two_per_cent_signs() -> None:
 
 
 def test_an_hdrhistogram_log_is_read_by_tag() -> None:
-    found = find_outputs(HDR_LOG).outputs
-    assert [output.label for output in found] == ["response", "service"]
-    assert all(output.report.requests and output.report.latencies.at(0.99) for output in found)
+    per_tag = find_outputs(HDR_LOG).outputs
+    assert [output.label for output in per_tag] == ["response", "service"]
+    assert all(output.report.requests and output.report.latencies.at(0.99) for output in per_tag)
 
 
 K6 = {

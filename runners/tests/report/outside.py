@@ -49,10 +49,12 @@ class Page(HTMLParser):
 
     def outside(self) -> list[str]:
         """Every reference that leaves the page, also those of the frames in it."""
-        found = [f"{tag} {name}={value[:60]}" for tag, name, value in self.references if not value.startswith(HARMLESS)]
+        leaving = [
+            f"{tag} {name}={value[:60]}" for tag, name, value in self.references if not value.startswith(HARMLESS)
+        ]
         for style in self.styles:
-            found += [
+            leaving += [
                 url for url in re.findall(r"url\(\s*['\"]?([^)]{0,30})", style) if not url.startswith(("data:", "#"))
             ]
-            found += re.findall(r"@import.{0,30}", style)
-        return found + [reference for frame in self.frames for reference in frame.outside()]
+            leaving += re.findall(r"@import.{0,30}", style)
+        return leaving + [reference for frame in self.frames for reference in frame.outside()]

@@ -49,8 +49,8 @@ def test_a_document_has_one_line_a_rule_the_errors_first(tmp_path: Path) -> None
     errors = FAULTY.replace("Requests/sec", "  Non-2xx or 3xx responses: 700\nRequests/sec")
     said = "# Report\n\nThe server was loaded.\n\nThe latency is now better than before.\n\n"
     timer = "\n 50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n"
-    found = themes(f"{said}{errors}\n{errors.replace('-R3000', '-R4000')}{timer}", tmp_path / "report.md")
-    assert found == ["instrument", "load", "errors", "figures", "samples"]
+    listed = themes(f"{said}{errors}\n{errors.replace('-R3000', '-R4000')}{timer}", tmp_path / "report.md")
+    assert listed == ["instrument", "load", "errors", "figures", "samples"]
     assert themes(HEALTHY, tmp_path / "fine.md") == []
 
 
@@ -121,7 +121,7 @@ def test_json_holds_every_run_and_every_finding() -> None:
     assert document["summary"]["runs"] == len(document["runs"]) == 69
     assert document["summary"]["failed"] is True
     assert sum(rule["findings"] for rule in document["summary"]["rules"]) == len(document["findings"])
-    put = next(each for each in document["runs"] if each["file"].endswith("report-1/put.txt"))
+    put = next(load for load in document["runs"] if load["file"].endswith("report-1/put.txt"))
     assert put["latency_us"]["p99.9"] == 44_480
     assert (put["offered_rps"], put["samples"], put["samples_counted"]) == (25_000, 4_249_896, True)
     for finding in document["findings"]:
@@ -132,10 +132,10 @@ def test_json_holds_every_run_and_every_finding() -> None:
 def test_a_run_folder_is_audited_by_its_loads_with_their_commands(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     document = json.loads(run(folder.path, "--format", "json").stdout)
-    names = {Path(each["file"]).parent.name for each in document["runs"]}
+    names = {Path(load["file"]).parent.name for load in document["runs"]}
     steps = {step.name for step in folder.steps() if step.read_meta()["role"] in ("load", "floor")}
     assert names == {name for name in steps if (folder.steps_path / name / "console.txt").exists()}
-    assert all(each["offered_rps"] for each in document["runs"])
+    assert all(load["offered_rps"] for load in document["runs"])
 
 
 def test_the_line_quotes_the_worst_and_names_every_place(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_axe_finds_what_is_planted(offline: Page, tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text('<!DOCTYPE html><html lang="en"><title>x</title><main><button></button></main>', encoding="utf-8")
     offline.open(page.as_uri())
-    assert [each.partition(":")[0] for each in grave_findings(offline, axe_source(tmp_path))] == ["button-name"]
+    assert [finding.partition(":")[0] for finding in grave_findings(offline, axe_source(tmp_path))] == ["button-name"]
 
 
 @pytest.mark.long

@@ -29,8 +29,8 @@ def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
     stacks = [{"event": "lock", "stack": name, "count": count} for name, count in frames_of.items() if count]
     share = client_ns / (client_ns + other_ns)
     row = {"event": "lock", "frame": cluster.CLIENT_FRAME, "samples": 100, "share": share, "self_share": 0.0}
-    found = [{**row, "low": share - 0.01, "high": share + 0.01}] if client_ns else []
-    made = {**step.frames, "stacks": frame("stacks", stacks), "frames": frame("frames", found)}
+    rows = [{**row, "low": share - 0.01, "high": share + 0.01}] if client_ns else []
+    made = {**step.frames, "stacks": frame("stacks", stacks), "frames": frame("frames", rows)}
     record = replace(step.record, profiled=("lock",), duration_s=2.0)
     return dataclasses.replace(step, name=f"{step.name}-profiled", record=record, frames=made)
 
@@ -74,17 +74,17 @@ def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
     answer = cluster.waits_for_the_lock(Results(_run(tmp_path)))
     assert answer is not None and answer.verdict == Verdict.YES and len(answer.steps) == 2
     _, *seconds = answer.evidence
-    assert [one.value for one in seconds if isinstance(one, Measure)] == pytest.approx([3.0, 0.0])
+    assert [measure.value for measure in seconds if isinstance(measure, Measure)] == pytest.approx([3.0, 0.0])
 
 
 def test_a_death_is_drawn_by_tenths_with_its_failed_responses(tmp_path: Path) -> None:
-    found = faults.outages([outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
-    rows = latency_of(found[0].step, tenths(found[0].step.frames["slices"]))
+    outages = faults.outages([outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
+    rows = latency_of(outages[0].step, tenths(outages[0].step.frames["slices"]))
     assert len(rows) == 121 and rows["p99_us"].iloc[0] == 250 and pd.isna(rows["p99_us"].iloc[-1])
-    picture = outage(found)
+    picture = outage(outages)
     assert "30.0\u00a0% of the responses fail in the 3 seconds wholly without the node" in picture.alt
     assert "no response fails" in picture.alt
-    table = outage_table(found)
+    table = outage_table(outages)
     assert table.rows[0][4].startswith("30.0") and table.rows[1][4].startswith("0\u00a0%")
 
 

@@ -45,17 +45,17 @@ BASE = {"main;run;read": 30.0, "main;run;parse": 20.0, "main;run;put;copy": 40.0
 def test_a_planted_change_is_found_and_little_else(tmp_path: Path) -> None:
     first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
     second = profiled(tmp_path, "put-lsm-profiled", BASE | {"main;run;put;copy": 60.0}, 2, engine="lsm")
-    found = {each.frame: each for each in changes(first, second) if each.beyond}
-    assert "copy" in found  # put and copy always stand together: one test, named by the deepest
-    assert "put" not in found
-    assert found["copy"].change.low < 60 / 120 - 40 / 100 < found["copy"].change.high
+    changed = {change.frame: change for change in changes(first, second) if change.beyond}
+    assert "copy" in changed  # put and copy always stand together: one test, named by the deepest
+    assert "put" not in changed
+    assert changed["copy"].change.low < 60 / 120 - 40 / 100 < changed["copy"].change.high
 
 
 def test_the_same_profile_twice_differs_in_nothing(tmp_path: Path) -> None:
     reported = 0
     for seed in range(30):
-        one, other = (profiled(tmp_path, name, BASE, 100 * seed + k) for k, name in enumerate(("a", "b")))
-        reported += any(each.beyond for each in changes(one, other))
+        first, second = (profiled(tmp_path, name, BASE, 100 * seed + k) for k, name in enumerate(("a", "b")))
+        reported += any(change.beyond for change in changes(first, second))
     assert reported <= 4
 
 
@@ -73,8 +73,8 @@ def test_what_vanished_is_seen_in_the_other_direction(tmp_path: Path) -> None:
 def payload(graph: FlameGraph, least_share: float = LEAST_SHARE) -> dict[str, Any]:
     """What a page draws."""
     page, _ = graph.page(least_share)
-    found: dict[str, Any] = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])  # type: ignore[index]
-    return found
+    data: dict[str, Any] = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])  # type: ignore[index]
+    return data
 
 
 @pytest.mark.parametrize("least", [LEAST_SHARE, 0.05, 0.3])

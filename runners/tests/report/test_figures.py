@@ -79,16 +79,16 @@ def test_any_stacks_draw(rows: list[tuple[str, int]]) -> None:
     stacks = pd.DataFrame(
         [{"event": "cpu", "stack": stack, "count": n} for stack, n in rows], columns=steps.COLUMNS["stacks"]
     )
-    one = steps.step(NOWHERE, "put-rocksdb", steps.times())
-    one.frames["stacks"] = stacks
-    drawn = FlameGraph(one, "cpu").drawing()
+    step = steps.step(NOWHERE, "put-rocksdb", steps.times())
+    step.frames["stacks"] = stacks
+    drawn = FlameGraph(step, "cpu").drawing()
     assert len(minidom.parseString(drawn).getElementsByTagName("svg")) == 1
 
 
 def test_the_same_data_draw_the_same_bytes() -> None:
     def once() -> tuple[str, bytes]:
-        one = steps.step(NOWHERE, "put-rocksdb", steps.times())
-        picture = spectrum(one, published=published("report-1/put"), floor=one)
+        step = steps.step(NOWHERE, "put-rocksdb", steps.times())
+        picture = spectrum(step, published=published("report-1/put"), floor=step)
         return svg(picture), style.png(picture)
 
     assert once() == once()
@@ -113,10 +113,10 @@ def test_a_spectrum_says_in_title_and_alternative_text_what_was_sent_and_no_perc
 
 
 def test_ids_of_two_figures_never_meet() -> None:
-    one = steps.step(NOWHERE, "put-rocksdb", steps.times(2000))
-    found = [set(re.findall(r'\bid="([^"]+)"', style.svg(spectrum(one), name))) for name in ("a", "b")]
-    assert found[0] and not found[0] & found[1]
-    text = style.svg(spectrum(one), "a")
+    step = steps.step(NOWHERE, "put-rocksdb", steps.times(2000))
+    ids = [set(re.findall(r'\bid="([^"]+)"', style.svg(spectrum(step), name))) for name in ("a", "b")]
+    assert ids[0] and not ids[0] & ids[1]
+    text = style.svg(spectrum(step), "a")
     assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) <= set(re.findall(r'\bid="([^"]+)"', text))
 
 
@@ -131,10 +131,10 @@ def test_invalid_and_saturated_steps_have_no_curve() -> None:
 
 
 def test_where_answers_are_missing_the_curve_is_marked_as_a_bound() -> None:
-    one = steps.step(NOWHERE, "put-rocksdb", steps.times(5000))
-    assert "without a response" not in svg(spectrum(one))
-    one.frames["summary"]["censored"] = 50
-    assert "50 without a response" in svg(spectrum(one))
+    step = steps.step(NOWHERE, "put-rocksdb", steps.times(5000))
+    assert "without a response" not in svg(spectrum(step))
+    step.frames["summary"]["censored"] = 50
+    assert "50 without a response" in svg(spectrum(step))
 
 
 def test_a_curve_turns_faint_where_fewer_than_ten_samples_lie_beyond() -> None:
@@ -162,12 +162,12 @@ def test_frames_have_short_names(name: str, shortened: str) -> None:
 
 def test_boxes_lie_within_their_parents() -> None:
     stacks = pd.DataFrame({"event": "cpu", "stack": ["a;b;c", "a;b", "a;d", "e"], "count": [5, 3, 2, 10]})
-    found: dict[str, Any] = {box.node.name: box for box in boxes(tree(stacks))}
-    assert found["all"].node.share == 1
-    assert found["a"].node.share == pytest.approx(0.5)
-    assert found["b"].left == found["a"].left and found["b"].node.share == pytest.approx(0.4)
-    assert found["d"].left == pytest.approx(0.4)
-    assert found["e"].left == pytest.approx(0.5)
+    by_name: dict[str, Any] = {box.node.name: box for box in boxes(tree(stacks))}
+    assert by_name["all"].node.share == 1
+    assert by_name["a"].node.share == pytest.approx(0.5)
+    assert by_name["b"].left == by_name["a"].left and by_name["b"].node.share == pytest.approx(0.4)
+    assert by_name["d"].left == pytest.approx(0.4)
+    assert by_name["e"].left == pytest.approx(0.5)
 
 
 @given(st.lists(st.sampled_from([*style.ENGINE_COLOURS, "lsm-wal-sync", "zgc", "x", "no-log"]), max_size=4))

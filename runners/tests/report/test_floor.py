@@ -50,8 +50,8 @@ def load(root: Path) -> Step:
 
 
 def _ladder(root: Path, floor: Step) -> style.Picture:
-    (found,) = ladders(read_run(make_ladder(root / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)))
-    return ladder(found, (), floor)
+    (measured,) = ladders(read_run(make_ladder(root / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)))
+    return ladder(measured, (), floor)
 
 
 def _loops(root: Path, floor: Step) -> style.Picture:

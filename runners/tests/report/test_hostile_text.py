@@ -54,9 +54,9 @@ class Reports(NamedTuple):
 def _all(value: object, text: str, key: str = "") -> object:
     """Every text of a document that is shown as it is, in place of what it was."""
     if isinstance(value, dict):
-        return {name: _all(each, text, name) for name, each in value.items()}
+        return {name: _all(item, text, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [_all(each, text, key) for each in value]
+        return [_all(item, text, key) for item in value]
     return text if isinstance(value, str) and key not in KEYS else value
 
 
@@ -103,18 +103,18 @@ def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_the_page_has_no_element_attribute_or_address_of_a_target(reports: Reports) -> None:
     page, innocent = Page(reports.html), Page(reports.innocent_html)
     assert MARK in "".join(page.text) and any(MARK in "".join(frame.text) for frame in page.frames)
-    for each in (page, *page.frames):
-        assert each.outside() == [] and each.handlers == [] and not {"img", "marquee"} & set(each.tags)
+    for document in (page, *page.frames):
+        assert document.outside() == [] and document.handlers == [] and not {"img", "marquee"} & set(document.tags)
     assert page.tags.count("script") == innocent.tags.count("script")
     assert {frame.tags.count("script") for frame in page.frames} == {2}
-    assert not any(MARK in each for each in page.ids)
+    assert not any(MARK in identifier for identifier in page.ids)
 
 
 def test_markdown_has_no_markup_of_a_target(reports: Reports) -> None:
     assert MARK in reports.markdown
     page, innocent = (Page(MARKDOWN.render(text)) for text in (reports.markdown, reports.innocent_markdown))
     assert page.handlers == [] and page.outside() == [] and not {"script", "marquee"} & set(page.tags)
-    images = [[value for tag, _, value in each.references if tag == "img"] for each in (page, innocent)]
+    images = [[value for tag, _, value in parsed.references if tag == "img"] for parsed in (page, innocent)]
     assert set(images[0]) <= set(images[1])
     assert page.tags.count("h1") == 2  # the title and the appendix
 

@@ -71,6 +71,6 @@ def test_the_leading_quantity_stands_first_in_a_table_of_few_rows(number: str) -
 
 
 def test_what_threads_wait_for_a_lock_is_the_share_of_what_they_wait() -> None:
-    waiting = next(one for one in cluster.lock_waits(reference("05")) if one.client_s)
+    waiting = next(waited for waited in cluster.lock_waits(reference("05")) if waited.client_s)
     assert waiting.share is not None
     assert waiting.share.value == pytest.approx(waiting.client_s / waiting.all_s, rel=1e-6)

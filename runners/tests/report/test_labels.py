@@ -23,13 +23,13 @@ def overprinted(figure: Figure) -> Iterator[str]:
     """Pairs of labels whose boxes share some room."""
     style.styled(figure.draw_without_rendering)()  # finds the layout
     beyond = set(beyond_the_ends(figure))
-    labels = [each for each in figure.findobj(Text) if isinstance(each, Text) and each not in beyond]
-    boxes = [(each.get_text(), each.get_window_extent()) for each in labels if each.get_text().strip()]
-    for (one, a), (other, b) in combinations(boxes, 2):
+    labels = [label for label in figure.findobj(Text) if isinstance(label, Text) and label not in beyond]
+    boxes = [(label.get_text(), label.get_window_extent()) for label in labels if label.get_text().strip()]
+    for (first, a), (second, b) in combinations(boxes, 2):
         width = min(a.x1, b.x1) - max(a.x0, b.x0)
         height = min(a.y1, b.y1) - max(a.y0, b.y0)
         if width > ROOM_PX and height > ROOM_PX:
-            yield f"{one!r} and {other!r} share {width:.0f} x {height:.0f} px"
+            yield f"{first!r} and {second!r} share {width:.0f} x {height:.0f} px"
 
 
 def beyond_the_ends(figure: Figure) -> Iterator[Text]:
@@ -47,8 +47,8 @@ def test_no_label_of_a_reports_figures_is_printed_over_another(number: str) -> N
     page = document(concluded(number))  # its own: narrowed changes it
     assert page.figures
     for layout in (lambda figure: figure, narrowed):
-        found = [f"{shown.anchor}: {pair}" for shown in page.figures for pair in overprinted(layout(shown))]
-        assert found == []
+        overlaps = [f"{shown.anchor}: {pair}" for shown in page.figures for pair in overprinted(layout(shown))]
+        assert overlaps == []
 
 
 def test_two_labels_at_one_place_are_found() -> None:

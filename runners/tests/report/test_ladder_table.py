@@ -35,11 +35,11 @@ def run_of(root: Path) -> Run:
 
 
 def test_a_row_tells_its_ladder_and_its_rate_steps(tmp_path: Path) -> None:
-    found = ladders(run_of(tmp_path))
-    rows = {str(row[0]): dict(zip(HEAD, row, strict=True)) for row in table(found).rows}
+    all_ladders = ladders(run_of(tmp_path))
+    rows = {str(row[0]): dict(zip(HEAD, row, strict=True)) for row in table(all_ladders).rows}
     assert list(rows) == ["a PUT", "b PUT", "c PUT", "d PUT"]
-    assert found[0].knee is not None
-    assert rows["a PUT"]["knee (95 %)"] == rate_interval(found[0].knee)
+    assert all_ladders[0].knee is not None
+    assert rows["a PUT"]["knee (95 %)"] == rate_interval(all_ladders[0].knee)
     assert rows["a PUT"]["fixed rates that met it"] == "1\u202f400/s, not 2\u202f400/s"
     assert rows["a PUT"]["probes judged"] == "5 of 5" and rows["a PUT"]["generator"] == "kept up"
     assert "the rate" in rows["a PUT"]["missed just above"]
@@ -82,7 +82,7 @@ def test_a_cell_leads_to_a_figure_or_nowhere_but_not_to_its_own_section(tmp_path
 
 
 def test_rare_percentiles_of_a_ladder_need_samples(tmp_path: Path) -> None:
-    found = next(ladder for ladder in ladders(run_of(tmp_path)) if ladder.title.startswith("c PUT"))
-    few = dataclasses.replace(found.points[0], samples=9_000.0)
+    c_put = next(ladder for ladder in ladders(run_of(tmp_path)) if ladder.title.startswith("c PUT"))
+    few = dataclasses.replace(c_put.points[0], samples=9_000.0)
     assert math.isnan(_resolved(few, 0.999, False)) and not math.isnan(_resolved(few, 0.99, False))
     assert not math.isnan(_resolved(few, 0.999, True)), "what the objective judges is drawn"

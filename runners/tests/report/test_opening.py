@@ -32,8 +32,11 @@ def test_the_author_reads_ten_lines_at_most_right_where_the_answer_is_the_claim(
     assert any(line.startswith("Wrong") for line in claims) == any(answered.agrees is False for answered in decided)
     opposite = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES}
     turned = tuple(
-        replace(one, answer=replace(one.answer, verdict=opposite.get(one.answer.verdict, one.answer.verdict)))
-        for one in conclusion.answers
+        replace(
+            answered,
+            answer=replace(answered.answer, verdict=opposite.get(answered.answer.verdict, answered.answer.verdict)),
+        )
+        for answered in conclusion.answers
     )
     others = author.lines(replace(conclusion, answers=turned))
     assert any(line.startswith("Wrong") for line in others) == any(answered.agrees for answered in decided)

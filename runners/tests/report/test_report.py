@@ -58,9 +58,9 @@ def headings(text: str) -> list[str]:
 def test_markdown_has_a_section_a_question_and_then_what_all_share(report: RunFolder) -> None:
     asked = [f"## {number}. {question.text}" for number, question in enumerate(MEASURED, 1)]
     asked.append("## Not measured in this run")
-    found = headings(markdown_of(report))
-    assert found[1 : 1 + len(asked)] == asked and found[0].startswith("# One connection")
-    assert [heading for heading in found[1 + len(asked) :] if heading in AFTER_QUESTIONS] == AFTER_QUESTIONS
+    all_headings = headings(markdown_of(report))
+    assert all_headings[1 : 1 + len(asked)] == asked and all_headings[0].startswith("# One connection")
+    assert [heading for heading in all_headings[1 + len(asked) :] if heading in AFTER_QUESTIONS] == AFTER_QUESTIONS
 
 
 def test_html_has_the_same_order(report: RunFolder) -> None:
@@ -72,8 +72,8 @@ def test_html_has_the_same_order(report: RunFolder) -> None:
 
 
 def test_every_answer_begins_with_its_verdict(report: RunFolder) -> None:
-    found = re.findall(r"(?m)^\*\*(Yes|No|Inconclusive)\.", markdown_of(report))
-    assert len(found) == len(MEASURED)
+    verdicts = re.findall(r"(?m)^\*\*(Yes|No|Inconclusive)\.", markdown_of(report))
+    assert len(verdicts) == len(MEASURED)
 
 
 def test_every_link_into_the_page_has_its_place(report: RunFolder) -> None:

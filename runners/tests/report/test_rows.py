@@ -15,7 +15,7 @@ MOST_LINES = 220
 
 
 def answered(number: str, key: str) -> Answered:
-    return next(one for one in concluded(number).answers if one.question.key == key)
+    return next(given for given in concluded(number).answers if given.question.key == key)
 
 
 def drawn(number: str) -> list[tuple[str, str, str]]:
@@ -56,7 +56,7 @@ def test_a_report_has_no_more_lines_than_a_reader_bears(number: str) -> None:
 
 
 def test_the_question_on_one_node_shows_what_was_published_of_one_and_of_three() -> None:
-    (part,) = [one for one in page("05").questions if one.answered.question.key == "one-node"]
+    (part,) = [question for question in page("05").questions if question.answered.question.key == "one-node"]
     assert [figure.anchor for figure in part.shown.figures] == ["interleaved-one-node-put"]
     *_, table = part.shown.tables
     assert [row[0] for row in table.rows] == ["PUT", "GET"]
@@ -71,8 +71,8 @@ def test_the_smaller_pool_has_the_threads_of_here_and_of_the_author() -> None:
 
 
 def test_whether_more_selectors_gain_more_with_large_values_is_said_with_its_interval() -> None:
-    gains = [one for one in answer("03", "large-values").evidence if isinstance(one, Measure)]
-    assert [one.unit for one in gains] == [Unit.CHANGE, Unit.COUNT], "the rates of PUT of 10 kB are only bounds"
+    gains = [measure for measure in answer("03", "large-values").evidence if isinstance(measure, Measure)]
+    assert [gain.unit for gain in gains] == [Unit.CHANGE, Unit.COUNT], "the rates of PUT of 10 kB are only bounds"
     large, points = gains
     assert large.label.startswith("GET") and large.other is not None
     assert large.low < large.other.value < large.high and points.low < 0 < points.high
@@ -81,9 +81,13 @@ def test_whether_more_selectors_gain_more_with_large_values_is_said_with_its_int
 
 def test_polling_and_the_bytes_of_a_response_stand_next_to_what_the_author_says_of_them() -> None:
     assert "11.5 %" in answered("01", "sockets").question.claim
-    polling = [one for one in answer("01", "sockets").evidence if isinstance(one, Measure) and one.other is None]
-    assert ["polling" in one.label for one in polling] == [True, True]
-    assert all(0.2 < one.low < one.high < 0.4 for one in polling)
+    polling = [
+        measure
+        for measure in answer("01", "sockets").evidence
+        if isinstance(measure, Measure) and measure.other is None
+    ]
+    assert ["polling" in measure.label for measure in polling] == [True, True]
+    assert all(0.2 < measure.low < measure.high < 0.4 for measure in polling)
     *_, response = answer("01", "alloc").evidence
     assert isinstance(response, Measure) and 0.6 < response.low < 0.727 < response.high < 0.8
 

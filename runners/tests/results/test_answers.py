@@ -74,8 +74,8 @@ def test_parallelism_is_answered_where_a_server_of_the_run_had_the_cores(
     run = reference("09")
     first, *others = run.steps
     server = msgspec.structs.replace(first.record.server, command=("java",), cpus=cpus)
-    one = dataclasses.replace(first, record=msgspec.structs.replace(first.record, server=server))
-    results = Results(dataclasses.replace(run, steps=(one, *others)))
+    with_cpus = dataclasses.replace(first, record=msgspec.structs.replace(first.record, server=server))
+    results = Results(dataclasses.replace(run, steps=(with_cpus, *others)))
     pool = Asked(Question("pool", "More?", cores=2), lambda _: Answer(Verdict.YES))
     assert answered(pool, results).answer.verdict == verdict
 
@@ -89,10 +89,10 @@ def test_a_load_that_never_became_steady_touches_only_answers_by_response_times(
 
 
 def test_every_experiment_has_questions_with_keys_of_their_own() -> None:
-    for asked in map(questions_of, EXPERIMENTS):
-        assert 2 <= len(asked) <= 16
-        assert len({one.question.key for one in asked}) == len(asked)
-        assert all(one.question.text.endswith("?") for one in asked)
+    for questions in map(questions_of, EXPERIMENTS):
+        assert 2 <= len(questions) <= 16
+        assert len({asked.question.key for asked in questions}) == len(questions)
+        assert all(asked.question.text.endswith("?") for asked in questions)
 
 
 @pytest.mark.parametrize("number", in_short(KEPT, ("01", "05")))
@@ -100,11 +100,13 @@ def test_a_reference_answers_the_questions_of_its_experiment(number: str) -> Non
     conclusion = concluded(number)
     assert len(conclusion.answers) == len(questions_of(number))
     json.dumps(conclusion.as_json(), allow_nan=False)
-    for one in conclusion.answers:
-        assert bool(needed_words(one.answer)) == (one.answer.verdict == Verdict.INCONCLUSIVE), one.question.text
-        assert one.answer.steps or one.answer.verdict == Verdict.INCONCLUSIVE or one.answer.count, one.question.text
-        said = effect_words(one)
-        assert any(letter.isdigit() for letter in said) or not one.measured or "not compared" in said
+    for given in conclusion.answers:
+        assert bool(needed_words(given.answer)) == (given.answer.verdict == Verdict.INCONCLUSIVE), given.question.text
+        assert given.answer.steps or given.answer.verdict == Verdict.INCONCLUSIVE or given.answer.count, (
+            given.question.text
+        )
+        said = effect_words(given)
+        assert any(letter.isdigit() for letter in said) or not given.measured or "not compared" in said
         assert [fault for fault, odd in ODD.items() if odd.search(said)] == [], said
 
 

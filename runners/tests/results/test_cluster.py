@@ -39,14 +39,15 @@ def test_the_plan_names_what_is_planted_here() -> None:
 
 
 def test_changes_by_slices_are_compared_with_the_state_before(tmp_path: Path) -> None:
-    (found,) = comparisons(run_of(tmp_path, group_of(tmp_path, PLANTED, starts=6)))
-    assert (found.name, found.form, found.baseline, found.primary) == ("changes", Form.SLICES, "all-old", THROUGHPUT)
+    (comparison,) = comparisons(run_of(tmp_path, group_of(tmp_path, PLANTED, starts=6)))
+    assert (comparison.name, comparison.form) == ("changes", Form.SLICES)
+    assert (comparison.baseline, comparison.primary) == ("all-old", THROUGHPUT)
     for name, planted in (("no-lock", 7 / 6), ("murmur3", 1.5), ("all-new", 2.0)):
-        row = found.row(THROUGHPUT, name)
+        row = comparison.row(THROUGHPUT, name)
         assert row is not None and row.low < planted < row.high and row.direction == Direction.HIGHER, name
-    same = found.row(THROUGHPUT, "fewer-threads")
+    same = comparison.row(THROUGHPUT, "fewer-threads")
     assert same is not None and not same.decided
-    assert found.row("p50_us") is None, "a closed loop has no response times to compare"
+    assert comparison.row("p50_us") is None, "a closed loop has no response times to compare"
 
 
 def passed_on(tmp_path: Path, *workloads: str) -> Results:
@@ -56,8 +57,8 @@ def passed_on(tmp_path: Path, *workloads: str) -> Results:
         "one-node": Server(9_000.0, 100.0, cpu_us=10.0),
         "all-new": Server(4_000.0, 150.0, cpu_us=40.0),
     }
-    one, (before, after) = cluster_design.alone(cores), (cluster_design.setting(name, cores) for name in ENDS)
-    for block in e05.one_node(one, before, after, "published", 60):
+    alone, (before, after) = cluster_design.alone(cores), (cluster_design.setting(name, cores) for name in ENDS)
+    for block in e05.one_node(alone, before, after, "published", 60):
         if block.name in {f"passed-on-{workload}" for workload in workloads}:
             bench.session().run(block)
     return Results(read_run(bench.folder))
@@ -124,8 +125,8 @@ def test_a_start_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None
     targets = made[1].frames["targets"]
     cut = {**made[1].frames, "targets": targets[targets["target"] != "all-new"]}
     made[1] = dataclasses.replace(made[1], frames=cut)
-    (found,) = comparisons(run_of(tmp_path, made))
-    rows = [found.row(THROUGHPUT, name) for name in ("no-lock", "all-new")]
+    (comparison,) = comparisons(run_of(tmp_path, made))
+    rows = [comparison.row(THROUGHPUT, name) for name in ("no-lock", "all-new")]
     assert [row.starts for row in rows if row is not None] == [4, 3]
 
 
@@ -137,7 +138,7 @@ def test_an_asynchronous_client_is_compared_with_the_blocking_one_of_the_same_co
         for acks in ("2of3", "3of3")
     ]
     two, three = comparisons(run_of(tmp_path, [step for group in groups for step in group]))
-    assert [(each.name, each.baseline, each.treatments) for each in (two, three)] == [
+    assert [(comparison.name, comparison.baseline, comparison.treatments) for comparison in (two, three)] == [
         ("replication-2of3", "blocking-2of3", ("async-2of3",)),
         ("replication-3of3", "blocking-3of3", ("async-3of3",)),
     ]
@@ -152,7 +153,7 @@ def test_keys_are_counted_for_the_addresses_of_the_run(tmp_path: Path) -> None:
     assert answer is not None and answer.verdict == Verdict.NO and answer.count == PUBLISHED_KEYS
     old, new = answer.evidence
     assert isinstance(old, Measure) and isinstance(new, Measure) and old.value == 1.0 and 0.3 < new.low < 0.34
-    passed = {one.name: one for one in cluster.by_treatment(cluster.clusters(run))}
+    passed = {treatment.name: treatment for treatment in cluster.by_treatment(cluster.clusters(run))}
     assert passed["all-old"].share == pytest.approx(1.0)
     assert passed["all-new"].share == pytest.approx(expected("all-new"), abs=1e-3)
     assert passed["all-new"].share == pytest.approx(passed["all-new"].expected, abs=1e-2)

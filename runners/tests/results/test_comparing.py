@@ -69,8 +69,8 @@ def row(quantity: str, direction: Direction, ratio: float = 1.5, treatment: str 
 
 @pytest.fixture
 def block(tmp_path: Path) -> Comparison:
-    (found,) = comparisons(_run(tmp_path, two_us=90.0))
-    return found
+    (comparison,) = comparisons(_run(tmp_path, two_us=90.0))
+    return comparison
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ def test_numbers_are_written_without_an_exponent_and_zero_without_a_sign() -> No
 def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
     run = _run(tmp_path, two_us=90.0)
     assert {step.kind for step in run.steps} == {SHARED}
-    (found,) = comparisons(run)
-    row = found.row("p50_us")
+    (comparison,) = comparisons(run)
+    row = comparison.row("p50_us")
     assert row is not None and row.direction == Direction.HIGHER and row.low < 1.5 < row.high and row.starts == 6
-    assert found.row("p99_us") is not None
+    assert comparison.row("p99_us") is not None
     answer = differs(("compare",), "two", "p50_us")(Results(run))
     assert answer is not None and answer.verdict == Verdict.YES and set(answer.steps) == {s.name for s in run.steps}
     (text,) = (words_of(evidence).replace("\u00a0", " ") for evidence in answer.evidence)
@@ -187,8 +187,8 @@ def test_without_a_valid_start_nothing_is_compared(tmp_path: Path) -> None:
     run = _run(tmp_path, two_us=90.0)
     invalid = [dataclasses.replace(step, record=replace(step.record, valid=False)) for step in run.steps]
     broken = dataclasses.replace(run, steps=tuple(invalid))
-    (found,) = comparisons(broken)
-    assert not found.rows and len(found.left_out) == STARTS
+    (comparison,) = comparisons(broken)
+    assert not comparison.rows and len(comparison.left_out) == STARTS
 
 
 def test_a_treatment_whose_responses_fail_is_not_faster(tmp_path: Path) -> None:
@@ -199,9 +199,10 @@ def test_a_treatment_whose_responses_fail_is_not_faster(tmp_path: Path) -> None:
         targets.loc[targets["target"] == "two", "non_2xx"] = round(0.58 * REQUESTS)
         failing.append(dataclasses.replace(step, frames={**step.frames, "targets": targets}))
     bad = dataclasses.replace(run, steps=tuple(failing))
-    (found,) = comparisons(bad)
-    assert found.failing == pytest.approx({"two": 0.58}, rel=1e-3) and not any(row.decided for row in found.rows)
+    (comparison,) = comparisons(bad)
+    assert comparison.failing == pytest.approx({"two": 0.58}, rel=1e-3)
+    assert not any(row.decided for row in comparison.rows)
     answer = differs(("compare",), "two", "p50_us")(Results(bad))
-    assert lines(found)[0].startswith("Responses that failed: 58")
+    assert lines(comparison)[0].startswith("Responses that failed: 58")
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE and answer.needed == Needed.SUCCESSES
-    assert [check.ok for check in of_comparison(found) if check.about == "failed responses"] == [False]
+    assert [check.ok for check in of_comparison(comparison) if check.about == "failed responses"] == [False]

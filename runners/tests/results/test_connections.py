@@ -43,7 +43,7 @@ def test_each_round_has_a_fresh_start_of_each_and_the_pool_and_the_connections_a
 
 
 def test_the_rate_on_one_connection_is_decided_by_get_which_the_author_sent(bench: Bench) -> None:
-    asked = next(one for one in e03.questions() if one.question.key == "one-connection")
+    asked = next(question for question in e03.questions() if question.question.key == "one-connection")
     bench.session().run(e03.closed_loops("published", 64))
     given = asked.answer(Results(read_run(bench.folder)))
     assert given is not None and given.verdict == Verdict.YES

@@ -36,9 +36,9 @@ def row(quantity: str, change: float, half: float, treatment: str = "new", start
 
 def compared(*rows: Row, control: tuple[Row, ...] = (), **changes: Any) -> Comparison:
     values = {
-        (each.quantity.name, name): (value * 0.99, value, value * 1.01)
-        for each in rows
-        for name, value in (("old", each.baseline_value), (each.treatment, each.treatment_value))
+        (entry.quantity.name, name): (value * 0.99, value, value * 1.01)
+        for entry in rows
+        for name, value in (("old", entry.baseline_value), (entry.treatment, entry.treatment_value))
     }
     failed: Mapping[str, tuple[tuple[int, int], ...]] = {"old": ((1_000, 0),) * 4, "new": ((1_000, 0),) * 4}
     whole: dict[str, Any] = {
@@ -65,8 +65,8 @@ def judge(comparison: Comparison, limits: Sequence[ChangeLimit]) -> tuple[Judgem
     ],
 )
 def test_a_limit_fails_and_passes_only_where_the_interval_says_so(change: float, half: float, outcome: Outcome) -> None:
-    (found,) = judge(compared(row("cpu_us", change, half)), [LIMIT])
-    assert found.outcome == outcome
+    (judgement,) = judge(compared(row("cpu_us", change, half)), [LIMIT])
+    assert judgement.outcome == outcome
 
 
 def test_less_throughput_fails_and_more_passes() -> None:
@@ -76,8 +76,8 @@ def test_less_throughput_fails_and_more_passes() -> None:
 
 def test_what_the_control_breaks_too_is_inconclusive() -> None:
     control = row("cpu_us", 0.09, 0.02, "old-control")
-    (found,) = judge(compared(row("cpu_us", 0.10, 0.02), control=(control,)), [LIMIT])
-    assert found.outcome == Outcome.INCONCLUSIVE and "second process of the baseline" in reason(found)
+    (judgement,) = judge(compared(row("cpu_us", 0.10, 0.02), control=(control,)), [LIMIT])
+    assert judgement.outcome == Outcome.INCONCLUSIVE and "second process of the baseline" in reason(judgement)
 
 
 def test_too_few_starts_and_what_was_not_measured_are_inconclusive() -> None:
@@ -89,10 +89,10 @@ def test_too_few_starts_and_what_was_not_measured_are_inconclusive() -> None:
 
 
 def test_an_inconclusive_limit_says_what_an_answer_would_take() -> None:
-    (found,) = judge(compared(row("cpu_us", 0.10, 0.14)), [LIMIT])
-    assert found.starts_needed is not None and found.starts_needed > 4
-    assert found.minutes_needed == pytest.approx(found.starts_needed / 2)
-    assert f"{found.starts_needed} starts" in judged(found)
+    (judgement,) = judge(compared(row("cpu_us", 0.10, 0.14)), [LIMIT])
+    assert judgement.starts_needed is not None and judgement.starts_needed > 4
+    assert judgement.minutes_needed == pytest.approx(judgement.starts_needed / 2)
+    assert f"{judgement.starts_needed} starts" in judged(judgement)
     (near,) = judge(compared(row("cpu_us", 0.0301, 0.14)), [LIMIT])
     assert near.starts_needed is None and "too near" in judged(near)
 
@@ -124,7 +124,7 @@ def test_more_failed_responses_than_the_baselines_fail_without_being_asked_for()
     bad = compared(refuse_failing(faster, failed), failed=failed)
     assert not bad.rows[0].decided and bad.failing == {"new": 0.58}
     judgements = judge(bad, [ChangeLimit.parse("p50>+10%")])
-    assert [(each.limit.quantity, each.outcome) for each in judgements] == [
+    assert [(judgement.limit.quantity, judgement.outcome) for judgement in judgements] == [
         ("errors", Outcome.FAILED), ("p50_us", Outcome.INCONCLUSIVE)
     ]  # fmt: skip
     assert exit_code(judge(bad, []), inconclusive_passes=True) == 3
@@ -148,17 +148,17 @@ def test_the_interval_of_errors_holds_their_difference(counts: list[tuple[int, f
         name: tuple((count, round(count * shares[place])) for count, *shares in counts)
         for place, name in enumerate(("old", "new"))
     }
-    found = compared(failed=failed).more_errors("new")
-    assert found.low <= found.value <= found.high
+    difference = compared(failed=failed).more_errors("new")
+    assert difference.low <= difference.value <= difference.high
 
 
 def test_a_comment_is_short_and_says_every_change() -> None:
     rows = [row(name, 0.1, 0.02) for name in QUANTITIES]
     control = tuple(row(name, 0.0, 0.02, "old-control") for name in QUANTITIES)
-    found = compared(*rows, control=control)
+    comparison = compared(*rows, control=control)
     limits = [ChangeLimit.parse(text) for text in ("p50>+1%", "p90>+1%", "p99>+10%", "cpu>+3%", "errors>+1%")]
     checks = [Check("second process of the baseline", False, place=name) for name in "abcdefgh"]
-    text = comment(found, judge(found, limits), checks)
+    text = comment(comparison, judge(comparison, limits), checks)
     assert len(text.splitlines()) < 60
     assert rows[0].change in text and "failed" in text.splitlines()[0]
 
@@ -176,10 +176,12 @@ def test_hostile_names_reach_no_comment_unescaped() -> None:
     from dataclasses import replace
 
     rows = (replace(row("p50_us", 0.1, 0.02, HOSTILE), baseline=HOSTILE),)
-    found = compared(*rows, baseline=HOSTILE, treatments=(HOSTILE,), values={}, failed={}, left_out=((1, HOSTILE),))
+    comparison = compared(
+        *rows, baseline=HOSTILE, treatments=(HOSTILE,), values={}, failed={}, left_out=((1, HOSTILE),)
+    )
     text = comment(
-        found,
-        judge(found, [ChangeLimit.parse("p99>+1%")]),
+        comparison,
+        judge(comparison, [ChangeLimit.parse("p99>+1%")]),
         [Check("second process of the baseline", False, place=HOSTILE)],
     )
     assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text

@@ -107,13 +107,13 @@ def test_a_rate_whose_requests_were_refused_is_missed_and_never_stands_under_no_
         tmp_path, (1_000.0, 4_000.0), searched=False, name="queue-array-16", subject="queue-array-16", refused=380,
         into=folder,
     )  # fmt: skip
-    found = {ladder.name: ladder for ladder in ladders(read_run(folder))}
-    met, refused = found["queue-array-16"].points
+    by_name = {ladder.name: ladder for ladder in ladders(read_run(folder))}
+    met, refused = by_name["queue-array-16"].points
     assert met.outcome == StepOutcome.MET and refused.outcome == StepOutcome.MISSED
     assert refused.missed == (ERRORS,)
-    table = search_table(list(found.values()))
+    table = search_table(list(by_name.values()))
     assert table.rows[-1][-1] == "rate kept: 1\u202f000/s, not 4\u202f000/s"
-    alone = search_table([found["queue-array-16"]]).caption
+    alone = search_table([by_name["queue-array-16"]]).caption
     assert "no errors" not in alone and "errors up to 0.1\u00a0%" in alone
 
 

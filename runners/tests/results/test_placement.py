@@ -40,18 +40,18 @@ def test_a_text_hash_is_that_of_java(text: str) -> None:
 
 @given(st.integers(1, 3_000), st.integers(20_000, 29_000), st.sampled_from(HASHES))
 def test_every_id_lies_on_one_node(ids: int, port: int, hashing: str) -> None:
-    found = shares(tuple(f"http://127.0.0.1:{port + place}" for place in range(3)), hashing, ids)
-    assert len(found) == 3 and sum(found) == pytest.approx(1) and min(found) >= 0
+    node_shares = shares(tuple(f"http://127.0.0.1:{port + place}" for place in range(3)), hashing, ids)
+    assert len(node_shares) == 3 and sum(node_shares) == pytest.approx(1) and min(node_shares) >= 0
 
 
 @given(st.integers(20_000, 29_000))
 def test_the_old_hash_gives_one_node_of_ports_in_a_row_all_ids(port: int) -> None:
-    found = shares(tuple(f"http://127.0.0.1:{port + place}" for place in range(3)), OBJECTS_HASH, 2_000)
-    assert max(found) == 1 and found.index(1) == 2, "the sum is largest for the highest port"
+    node_shares = shares(tuple(f"http://127.0.0.1:{port + place}" for place in range(3)), OBJECTS_HASH, 2_000)
+    assert max(node_shares) == 1 and node_shares.index(1) == 2, "the sum is largest for the highest port"
 
 
 def test_murmur_spreads_ids_evenly_and_moves_only_those_of_a_node_that_leaves() -> None:
-    found = shares(NODES, RENDEZVOUS, 100_000)
-    assert max(abs(share - 1 / 3) for share in found) < 0.01
+    node_shares = shares(NODES, RENDEZVOUS, 100_000)
+    assert max(abs(share - 1 / 3) for share in node_shares) < 0.01
     without = shares(NODES[:2], RENDEZVOUS, 100_000)
-    assert all(less <= more for less, more in zip(found, without, strict=False))
+    assert all(less <= more for less, more in zip(node_shares, without, strict=False))

@@ -81,9 +81,9 @@ def test_the_table_has_a_row_a_store_and_ends_in_its_verdict(run: Run) -> None:
 
 
 def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:
-    found = Results(run).stores
-    assert "LSM writes least for a byte: 1.50" in amplification(found).alt
-    assert "takes most memory of its own: 200" in memory(found).alt
+    stores = Results(run).stores
+    assert "LSM writes least for a byte: 1.50" in amplification(stores).alt
+    assert "takes most memory of its own: 200" in memory(stores).alt
 
 
 def test_both_reports_hold_the_sections(run: Run) -> None:
@@ -114,7 +114,7 @@ def test_filled_bytes_are_digits_and_values() -> None:
 def test_the_plan_fits_and_its_stores_are_known() -> None:
     for size in SIZES:
         puts, gets = loads(size)
-        assert all(each.script is not None and each.script.is_file() for each in (puts, gets)) and gets.rewrites
+        assert all(load.script is not None and load.script.is_file() for load in (puts, gets)) and gets.rewrites
         plan = LADDERS[size]
         assert plan.shares or plan.knee_minutes
     assert EXPERIMENTS["06"].planned_s(validate(EXPERIMENTS["06"].parameters, {})) <= QUICK_S

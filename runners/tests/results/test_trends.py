@@ -65,15 +65,15 @@ def measured(
     return pd.DataFrame(rows), runs
 
 
-def put_of(found: list[Trend]) -> Trend:
-    return next(trend for trend in found if trend.workload == "put")
+def put_of(all_trends: list[Trend]) -> Trend:
+    return next(trend for trend in all_trends if trend.workload == "put")
 
 
 def test_a_planted_shift_is_named_with_its_run_and_its_commits() -> None:
-    found = trends(*measured(shift_at=12))
-    (change,) = [change for trend in found for change in trend.changes]
-    assert put_of(found).frame["run"].iloc[change.index] == "run-12" and 1.2 < change.ratio < 1.4
-    (line,) = trend_lines(found)
+    all_trends = trends(*measured(shift_at=12))
+    (change,) = [change for trend in all_trends for change in trend.changes]
+    assert put_of(all_trends).frame["run"].iloc[change.index] == "run-12" and 1.2 < change.ratio < 1.4
+    (line,) = trend_lines(all_trends)
     assert "run-12" in line and ("0c" * 20)[:12] in line
 
 
@@ -86,10 +86,10 @@ def test_disturbed_runs_are_marked_and_take_no_part_in_changes() -> None:
     judged = sentinels(frame)
     assert [name for name, ok in judged.items() if ok is False] == ["run-15", "run-16", "run-17"]
     assert judged["run-03"] is None  # too few before it
-    found = trends(frame, runs)
-    assert put_of(found).changes == ()
-    assert list(put_of(found).frame.query("disturbed")["run"]) == ["run-15", "run-16", "run-17"]
-    (line,) = trend_lines(found)
+    all_trends = trends(frame, runs)
+    assert put_of(all_trends).changes == ()
+    assert list(put_of(all_trends).frame.query("disturbed")["run"]) == ["run-15", "run-16", "run-17"]
+    (line,) = trend_lines(all_trends)
     assert "run-15, run-16 and run-17" in line
 
 
@@ -106,7 +106,7 @@ def test_the_report_holds_the_trends(tmp_path: Path) -> None:
     folder.write_frame("runs", runs)
     folder.finish("complete")
     conclusion = conclude(read_run(folder), {}, questions())
-    assert [one.answer.verdict for one in conclusion.answers] == [Verdict.YES, Verdict.NO]
+    assert [answered.answer.verdict for answered in conclusion.answers] == [Verdict.YES, Verdict.NO]
     render(conclusion)
     for report in (folder.report_html.read_text(), folder.report_md.read_text()):
         assert "run-12" in report

@@ -195,12 +195,14 @@ def test_history_and_audit_read_both(pair: tuple[RunFolder, RunFolder]) -> None:
         "WHERE steps.kind = 'load' AND NOT profiled GROUP BY ALL ORDER BY ALL",
         "SELECT step, text FROM console ORDER BY step",
     )
-    one, other, both = (open_history(roots) for roots in ([run.path.parent], [archive.path.parent], _another(pair)))
+    of_run, of_archive, both = (
+        open_history(roots) for roots in ([run.path.parent], [archive.path.parent], _another(pair))
+    )
     for query in queries:
-        assert_frame_equal(one.query(query), other.query(query), check_dtype=False)
+        assert_frame_equal(of_run.query(query), of_archive.query(query), check_dtype=False)
     for view in ("summary", "spectrum"):
         count = f"SELECT count(*) AS n FROM {view}"
-        assert both.query(count)["n"][0] == 2 * one.query(count)["n"][0]
+        assert both.query(count)["n"][0] == 2 * of_run.query(count)["n"][0]
     assert audit(find_in(archive.path)).counts == audit(find_in(run.path)).counts != ()
 
 

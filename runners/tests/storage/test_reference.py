@@ -108,9 +108,9 @@ def test_a_number_that_changes_is_found() -> None:
         "answer put": {"knee_rps": 9_000.0, "severity": "note"},
         "step put": {"p99_us": [5.0, 4.0, None]},
     }
-    found: Numbers = {"answer put": {"knee_rps": 9_001.0}, "step put": {"p99_us": [5.0, 4.0, 6.0], "valid": True}}
+    changed: Numbers = {"answer put": {"knee_rps": 9_001.0}, "step put": {"p99_us": [5.0, 4.0, 6.0], "valid": True}}
     assert differences(golden, golden) == []
-    assert differences(golden, found) == [
+    assert differences(golden, changed) == [
         "answer put, knee_rps: 9000.0 is now 9001.0",
         "answer put, severity: note is missing",
         "step put, p99_us, high: None is now 6.0",

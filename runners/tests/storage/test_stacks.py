@@ -52,8 +52,8 @@ def test_pprof_reads_what_is_written(tmp_path: Path) -> None:
 
 
 def test_speedscope_has_every_weight_under_its_frames() -> None:
-    found = json.loads(json.dumps(speedscope({"a;b": 3, "a": 1}, "cpu", "t")))
-    (profile,) = found["profiles"]
-    names = [each["name"] for each in found["shared"]["frames"]]
+    document = json.loads(json.dumps(speedscope({"a;b": 3, "a": 1}, "cpu", "t")))
+    (profile,) = document["profiles"]
+    names = [frame["name"] for frame in document["shared"]["frames"]]
     assert [[names[index] for index in sample] for sample in profile["samples"]] == [["a", "b"], ["a"]]
     assert profile["weights"] == [3, 1] and profile["endValue"] == 4 and profile["unit"] == "none"

@@ -93,9 +93,9 @@ def test_it_runs_where_its_folder_is_and_is_stopped_whole(folder: Folder, runnin
 
 def test_what_it_can_not_give_is_named(folder: Folder, running: RunningTarget) -> None:
     assert running.record().left_out == ("log of a JVM", "counters of a store")
-    found = folder.find()
-    assert "processor time and memory of its processes" in found.record().left_out
-    found.stop()
+    attached = folder.find()
+    assert "processor time and memory of its processes" in attached.record().left_out
+    attached.stop()
     assert running.alive(), "a server that ran already goes on"
 
 

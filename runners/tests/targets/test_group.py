@@ -53,7 +53,7 @@ class Member:
 
 
 def group(*members: Member) -> TargetGroup:
-    return TargetGroup("both", {each.subject: cast("Target", each) for each in members})
+    return TargetGroup("both", {member.subject: cast("Target", member) for member in members})
 
 
 def test_what_is_asked_of_the_group_is_asked_of_all() -> None:

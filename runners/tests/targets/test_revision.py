@@ -49,7 +49,7 @@ def test_the_code_is_the_revisions_and_the_description_the_present_one(repositor
     with at_revision(file, "HEAD~1", tmp_path / "revisions") as earlier:
         assert earlier.name.startswith("mine-") and earlier.name != file.name
         assert (earlier.directory / "version").read_text() == "1"
-        both = [f"{AS_TARGET}{each.path}" for each in (earlier, file)]
+        both = [f"{AS_TARGET}{target.path}" for target in (earlier, file)]
         assert workload_of("own", both).script == repository / "app" / "requests.lua"
         build(earlier, tmp_path / "build.log")
         assert (earlier.directory / "built").read_text() == "1"

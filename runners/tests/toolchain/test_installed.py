@@ -60,8 +60,8 @@ def where(installed: Path, folder: Path, **more: str) -> list[object]:
     done = subprocess.run(
         [sys.executable, "-c", WHERE], cwd=folder, env=env, capture_output=True, text=True, check=True
     )
-    found: list[object] = json.loads(done.stdout)
-    return found
+    places: list[object] = json.loads(done.stdout)
+    return places
 
 
 def test_runs_go_to_the_current_folder_and_the_generator_is_found(installed: Path, tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_runs_go_to_the_current_folder_and_the_generator_is_found(installed: Pat
     programs.mkdir()
     on_path = shutil.copy(shutil.which("true") or "/bin/true", programs / "truepace")
     notebooks, runs = str(installed / "runners" / "notebooks"), str(folder / "data" / "runs")
-    found = where(installed, folder, PATH=f"{programs}:{os.environ['PATH']}")
-    assert found == [False, str(folder), notebooks, str(on_path), runs]
+    places = where(installed, folder, PATH=f"{programs}:{os.environ['PATH']}")
+    assert places == [False, str(folder), notebooks, str(on_path), runs]
     named = where(installed, folder, LAB_TRUEPACE="own")
     assert named[3] == str(folder / "own")
 
@@ -113,8 +113,8 @@ def lab(environment: Path, folder: Path, *words: str) -> subprocess.CompletedPro
     tools = folder.parent / "tools"
     tools.mkdir(exist_ok=True)
     for name in ("taskset", "nice", "sh", "uname"):
-        if (found := shutil.which(name)) and not (tools / name).exists():
-            (tools / name).symlink_to(found)
+        if (program := shutil.which(name)) and not (tools / name).exists():
+            (tools / name).symlink_to(program)
     env = {"PATH": f"{environment / 'bin'}:{tools}", "HOME": str(folder.parent), "LANG": "C.UTF-8"}
     command = [str(environment / "bin" / "lab"), *words]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=600)
@@ -156,10 +156,10 @@ def test_a_wheel_measures_from_an_empty_folder(tmp_path: Path) -> None:
     both = ("--target", "a.yaml", "--target", "b.yaml", "--size", "smoke", "--minutes", "2", "-p", "repeat_s=2")
     done = lab(environment, folder, "compare", *both, "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    run = Path(found["run"])
+    document = json.loads(done.stdout)
+    run = Path(document["run"])
     assert run.parent == folder / "data" / "runs" and (run / "report.html").is_file()
-    assert found["comparisons"]
+    assert document["comparisons"]
     assert "java" not in json.loads((run / "manifest.json").read_text(encoding="utf-8"))["tools"]
     assert lab(environment, folder, "audit", "--explain", "TIM001").returncode == 0
     assert lab(environment, folder, "run", "01", "--size", "smoke").returncode == 1, "its servers are not there"

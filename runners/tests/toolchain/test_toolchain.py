@@ -41,8 +41,8 @@ def nothing_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_wrk2_is_known_by_its_usage_whatever_its_name(nothing_found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{nothing_found}:/usr/bin:/bin")
     program(nothing_found, "wrk", WRK2_USAGE)
-    found = find_wrk2()
-    assert found is not None and found.path == nothing_found / "wrk"
+    wrk2 = find_wrk2()
+    assert wrk2 is not None and wrk2.path == nothing_found / "wrk"
     assert find_wrk() is None
     program(nothing_found, "wrk", WRK_USAGE)
     assert find_wrk2() is None
@@ -89,6 +89,6 @@ def test_a_jdk_of_one_release_is_its_newest_update_or_none(nothing_found: Path) 
     assert find_jdk(17) is None
     for name, version in (("a", "17.0.9"), ("b", "17.0.15"), ("c", "17"), ("d", "25.0.3")):
         jdk(nothing_found / "jdks" / name, version)
-    found = find_jdk(17)
-    assert found is not None and found.version == "17.0.15"
+    newest = find_jdk(17)
+    assert newest is not None and newest.version == "17.0.15"
     assert find_jdk(21) is None

@@ -120,13 +120,13 @@ def test_a_process_besides_the_load_is_known_by_its_name_and_one_of_the_load_is_
             for name in ("of-the-load", "disturber")
         )
         with Activity(path, (own.pid,), tmp_path):
-            for each in (own, other):
-                assert each.stdin is not None and each.stdout is not None
-                each.stdin.write(b"\n")
-                each.stdin.flush()
-            for each in (own, other):
-                assert each.stdout is not None
-                each.stdout.readline()
+            for process in (own, other):
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(b"\n")
+                process.stdin.flush()
+            for process in (own, other):
+                assert process.stdout is not None
+                process.stdout.readline()
         own.kill()
         other.kill()
     used = json.loads(path.read_text().splitlines()[-1])["others_ns"]

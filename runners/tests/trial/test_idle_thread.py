@@ -15,18 +15,18 @@ WAIT_S = 30.0
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="idle priority is Linux's")
 def test_work_is_done_on_a_thread_of_idle_priority_and_the_asking_thread_keeps_its_own() -> None:
-    found: list[int] = []
+    policies: list[int] = []
     done = threading.Event()
 
     def work() -> None:
-        found.append(os.sched_getscheduler(0))
+        policies.append(os.sched_getscheduler(0))
         done.set()
 
     before = os.sched_getscheduler(0)
     with idle_thread(work) as request:
         request()
         assert done.wait(WAIT_S)
-    assert set(found) == {os.SCHED_IDLE} and os.sched_getscheduler(0) == before
+    assert set(policies) == {os.SCHED_IDLE} and os.sched_getscheduler(0) == before
 
 
 def test_whoever_asks_does_the_work_that_the_thread_finds_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def test_a_busy_process_is_named_and_neither_what_is_measured_nor_what_sleeps(tm
     ):
         with Activity(tmp_path / "activity.jsonl", (measured,), None) as activity:
             time.sleep(WATCHED_S)
-        cores = {each.name: each.cores for each in activity.busiest()}
+        cores = {process.name: process.cores for process in activity.busiest()}
     assert 0.1 < cores["foreign"] <= 1.1 and not cores.keys() & {"measured", "asleep"}
 
 
@@ -50,4 +50,4 @@ def test_this_lab_is_named_by_what_it_is(tmp_path: Path) -> None:
         ends = time.monotonic() + WATCHED_S
         while time.monotonic() < ends:
             pass
-    assert THIS_PROGRAM in [each.name for each in activity.busiest()]
+    assert THIS_PROGRAM in [process.name for process in activity.busiest()]

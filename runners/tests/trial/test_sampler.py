@@ -72,8 +72,8 @@ def recorded(chosen: Sampler, folder: StepFolder, seconds: float) -> int:
 
 
 def test_perfs_samples_are_read_with_their_times() -> None:
-    found = list(perf_samples(PERF.splitlines()))
-    assert found == [
+    samples = list(perf_samples(PERF.splitlines()))
+    assert samples == [
         (12_345_678_901, "main;LazyCompile:*handle:r /srv/< /script>app.js:12;do_syscall_64"),
         (12_346_000_000, "main"),
     ]

@@ -75,8 +75,8 @@ def seen(folder: Path, plant: Plant) -> tuple[pd.DataFrame, float]:
     if record.note is not None:
         assert "real-time priority is refused" in record.note and "setcap cap_sys_nice" in record.note
         pytest.skip("this user has no right to real-time priority")
-    found = read_stall_log(file).frame(began)
-    return found, float(found["duration_ms"].max()) if len(found) else 0.0
+    stalls = read_stall_log(file).frame(began)
+    return stalls, float(stalls["duration_ms"].max()) if len(stalls) else 0.0
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_FIFO"), reason="real-time priority is Linux's")
@@ -91,10 +91,10 @@ def test_a_server_that_stops_or_spins_is_not_the_machine(tmp_path: Path, plant: 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_FIFO"), reason="real-time priority is Linux's")
 def test_a_hog_of_higher_priority_is_seen_when_and_as_long_as_it_held_the_core(tmp_path: Path) -> None:
-    found, longest_ms = seen(tmp_path, hogged)
+    stalls, longest_ms = seen(tmp_path, hogged)
     # It was due within a millisecond of the beginning. The kernel may give a share of each second to others.
-    assert longest_ms >= HELD_S * 1000 * 0.7, found.to_string()
-    assert found["t_s"].between(0, 120).all(), found.to_string()
+    assert longest_ms >= HELD_S * 1000 * 0.7, stalls.to_string()
+    assert stalls["t_s"].between(0, 120).all(), stalls.to_string()
 
 
 def test_a_witness_that_is_not_there_costs_no_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
