@@ -60,10 +60,10 @@ TRY = """
   var field = document.getElementById('q');
   field.value = 'read|write'; field.dispatchEvent(new Event('input'));
   var boxes = Array.from(document.querySelectorAll('#graph div'));
-  var found = boxes.filter(function (box) { return box.className === 'found' });
+  var highlighted = boxes.filter(function (box) { return box.className === 'found' });
   var matched = document.getElementById('about').textContent;
-  found[0].click();
-  parent.postMessage([matched, found.length < boxes.length, found[0].style.width].join(' '), '*');
+  highlighted[0].click();
+  parent.postMessage([matched, highlighted.length < boxes.length, highlighted[0].style.width].join(' '), '*');
 })()</script></body>"""
 
 
