@@ -45,6 +45,7 @@ SPREADS = (0.01, 0.03, 0.1)
 #: Added to a knee's interval at both ends (logarithm), since near saturation no queue is exactly exponential.
 FORM = 0.01
 DRAWS = 400  # quantiles of each knee that make a ratio
+TOGETHER = 8  # steps whose sum of log likelihoods is kept: a search adds about as many at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,30 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
     """Return the posterior distribution of the knee, given the rate steps (at least one) of one server."""
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
-    number = np.array([starts.index(step.start) for step in steps])
-    least, most = np.array([step.bounds(objective) for step in steps]).T
+    low, high = float(rates.min()) - math.log(BEYOND), float(rates.max()) + math.log(BEYOND)
+    seen = [(step.start, (rate, *step.bounds(objective))) for step, rate in zip(steps, rates.tolist(), strict=True)]
+    of_starts = [tuple(bounds for of, bounds in seen if of == start) for start in starts]
+    places = np.linspace(low, high, PLACES)
+    likelihoods = np.stack([_log_likelihoods(own, low, high) for own in of_starts], axis=1)
+    if len(starts) == 1:
+        total = logsumexp(likelihoods[:, 0], axis=0)[None, :]
+    else:
+        total = np.array([logsumexp(_around(likelihoods, places, spread), axis=0) for spread in SPREADS])
+    return Curve(places, np.exp(total - logsumexp(total)))
+
+
+@lru_cache(maxsize=128)
+def _log_likelihoods(seen: tuple[tuple[float, float, float], ...], low: float, high: float) -> Floats:
+    """Return the log likelihood of each knee from `low` to `high` (logarithms), [parameters, place], in one start.
+
+    `seen`: the log rate and the bounds of y, of each step. A search adds steps to those that it has, so the sums over
+    the earlier ones are kept.
+    """
+    begin = (len(seen) - 1) // TOGETHER * TOGETHER
+    rates, least, most = np.array(seen[begin:]).T
     exact = least == most
-    places = np.linspace(rates.min() - math.log(BEYOND), rates.max() + math.log(BEYOND), PLACES)
-    likelihoods = np.empty((*map(len, (FLOORS, WIDTHS, JITTERS, SCALES, SPOILT, starts)), PLACES))
+    places = np.linspace(low, high, PLACES)
+    logs = np.empty((*map(len, (FLOORS, WIDTHS, JITTERS, SCALES, SPOILT)), PLACES))
     for (w, width), (j, jitter) in product(enumerate(WIDTHS), enumerate(JITTERS)):
         # the server of a step is a little faster or slower than the mean one: the curve is moved along the rate
         apart = rates[None, :, None] - places[:, None, None] - jitter * math.sqrt(2) * NODES[None, None, :]
@@ -109,15 +129,8 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
             for c, scale in enumerate(SCALES):
                 usual = _usual(expected, least, most, exact, scale) @ SHARES
                 for p, spoilt in enumerate(SPOILT):
-                    logs = np.log((1 - spoilt) * usual + spoilt * higher)
-                    for start in range(len(starts)):
-                        likelihoods[f, w, j, c, p, start] = logs[:, number == start].sum(axis=1)
-    likelihoods = likelihoods.reshape(-1, len(starts), PLACES)
-    if len(starts) == 1:
-        total = logsumexp(likelihoods[:, 0], axis=0)[None, :]
-    else:
-        total = np.array([logsumexp(_around(likelihoods, places, spread), axis=0) for spread in SPREADS])
-    return Curve(places, np.exp(total - logsumexp(total)))
+                    logs[f, w, j, c, p] = np.log((1 - spoilt) * usual + spoilt * higher).sum(axis=1)
+    return logs.reshape(-1, PLACES) + (_log_likelihoods(seen[:begin], low, high) if begin else 0.0)
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
