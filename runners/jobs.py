@@ -1,7 +1,5 @@
 """Measure one job (one run of a campaign) in this process, and compute the hash that identifies a job's result."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -82,11 +82,13 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Return a duration and its bounds, given in us, as text: 118 us (116-121). Unknown bounds are left out."""
+    """Return a duration and its bounds, given in us, as text: 118 us (116-121), or one bound if no more is known."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
         return latency(value_us)
+    if known(low_us) and not known(high_us) and 10 * low_us < value_us:
+        return f"at least {latency(low_us)}"  # so little is known of the value
     scale, unit = time_unit(value_us)
     widest = max(abs(side) for side in (low_us, high_us) if known(side))
     if widest > 10 * abs(value_us) and scale != time_unit(widest)[0]:

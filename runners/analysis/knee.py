@@ -160,6 +160,11 @@ class Search:
         return self.refuting.rps if self.refuting else math.inf
 
     @property
+    def refuted_rps(self) -> float:
+        """The rate above which no knee lies, by the refuting step; stalls in it may have cost some of its rate."""
+        return self.refuting.rps / self.refuting.busy if self.refuting else math.inf
+
+    @property
     def met(self) -> list[RateStep]:
         """The longer steps that met the objective at rates below the refuting step's; lowest rate first."""
         return [step for step in self.longer if step.rps < self.missed_rps and self._outcome(step) == StepOutcome.MET]
@@ -214,8 +219,8 @@ class Search:
             return replace(known, low_rps=self.confirming.rps if self.confirming else short.low_rps)
         if self.confirming is None and not short.low_rps < top_rps:
             return replace(
-                known, kind=Kind.BELOW, rps=math.nan, low_rps=math.nan, high_rps=top_rps, precise=False, late=False,
-                limit=limit,
+                known, kind=Kind.BELOW, rps=math.nan, low_rps=math.nan, precise=False, late=False, limit=limit,
+                high_rps=min(self.refuted_rps, self.reached_rps),
             )  # fmt: skip
         assert self.curve is not None  # there are steps
         by_all = self.curve.knee

@@ -1,7 +1,5 @@
 """Argument types and options that several commands share."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

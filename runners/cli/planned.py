@@ -1,7 +1,5 @@
 """Check the run that a command is to measure, before anything is built or loaded, and before slow imports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands that prepare: show this machine's tools, list what can be measured, write files for one's own server."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

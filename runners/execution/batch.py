@@ -1,7 +1,5 @@
 """Run a notebook from the command line: check its plan, execute it with papermill, close the run; or resume a run."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Run the blocks of an experiment, except sessions that the run folder holds already; start and stop the servers."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Under a closed loop, a JVM's compiler threads compete with its serving threads f
 server is warm, compiler threads may use every core; and between two loops nothing is sent until they are idle.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

@@ -4,8 +4,6 @@ A notebook that `lab run` executes sends its progress to a local socket, which L
 the notebook's kernel ends too. Of a running load the last second is shown, from the generator's HdrHistogram log.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -3,8 +3,6 @@
 A job's result is complete or absent: its whole run folder is fetched first, and only then moved into place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

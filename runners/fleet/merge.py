@@ -4,8 +4,6 @@ Histograms are added bucket by bucket, since all record nanoseconds with the sam
 computed from the sum, never as a mean. Of values without a histogram (lag, verdict) the worst one is taken.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

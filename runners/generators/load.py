@@ -1,7 +1,5 @@
 """Load generators (truepace, wrk2, wrk, reference clients) behind one interface, and how to run one of them."""
 
-from __future__ import annotations
-
 import math
 import time
 from abc import ABC, abstractmethod

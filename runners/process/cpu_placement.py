@@ -5,8 +5,6 @@ Without control groups the scheduler shares a core among threads, so a server wi
 compete for the core.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

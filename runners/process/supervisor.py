@@ -1,7 +1,5 @@
 """Processes that can't outlive the lab; free ports for them, their descendants, and their CPU time."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -51,17 +51,15 @@ def sides_of(knee: Knee) -> str:
 def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return in words what bounds a knee: longer steps, or else a closed loop; if nothing does, "not confirmed"."""
     missed = "objective missed" if knee.limit == Limit.LONGER_STEP else ""
-    bounding = {knee.confirmed_by: "objective met", knee.refuted_by: missed}
+    refuting = ladder.known.refuting if missed and ladder.known else None
+    stalled = " during stalls of the machine" if refuting is not None and refuting.busy < 1 else ""
+    bounding = {knee.confirmed_by: ("objective met", ""), knee.refuted_by: (missed, stalled)}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
-        f"{outcome} for {words.seconds(step.record.duration_s)} at {words.rate(facts.offered_rps(step))}"
-        for name, outcome in bounding.items()
+        f"{outcome} for {words.seconds(step.record.duration_s)} at {words.rate(facts.offered_rps(step))}{stalled}"
+        for name, (outcome, stalled) in bounding.items()
         if outcome and (step := steps.get(name)) is not None
     ]
-    refuting = ladder.known.refuting if missed and ladder.known else None
-    if refuting is not None and refuting.busy < 1:
-        highest = rounded_rate(refuting.rps / refuting.busy)
-        parts.append(f"during stalls of the machine, so it may lie as high as {highest}")
     if knee.confirmed and ladder.known and (above := [step for step in ladder.known.met if step.rps > knee.rps]):
         highest = f"for {words.seconds(above[-1].length_s)} at {words.rate(above[-1].rps)}"
         parts.insert(1, f"{highest} (too short to confirm it)")

@@ -20,7 +20,7 @@ from runners.report.tables import Table, template
 from runners.results.answer import Answer, Answered, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
-from runners.results.knees import KneeRatio, PublishedRate
+from runners.results.knees import LONGER, KneeRatio, PublishedRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
@@ -171,7 +171,9 @@ def _(ratio: KneeRatio) -> str:
         else:
             text = f"knee of {text}, {changed(change.value, change.low, change.high)}"
     unconfirmed = [name for name, knee in pairs if knee.only_short]
-    return text + (f"; only short steps show the knee of {words.listed(unconfirmed)}" if unconfirmed else "")
+    lower = f"longer ones may lower it by up to {words.percent(1 - LONGER)}"
+    only_short = f"; short steps alone show the knee of {words.listed(unconfirmed)}, and {lower}"
+    return text + only_short * bool(unconfirmed)
 
 
 def knee_words(knee: Knee) -> str:

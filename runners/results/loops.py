@@ -115,7 +115,9 @@ def one_flag(results: "Results") -> Answer | None:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
         if pairs:
             ratios = [fast.rate_rps / slow.rate_rps for slow, fast in pairs]
-            label = f"{name.upper()} rate with the flag nodelay over that without it, on as many connections:"
+            label = (
+                f"{name.upper()} rate with the flag nodelay, as a multiple of that without it on as many connections:"
+            )
             measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
             steps += [loop.step for pair in pairs for loop in pair]
     if not measures:

@@ -5,7 +5,7 @@ Benjamini and Y. Hochberg, 1995, J. Royal Stat. Soc. B 57). Frames with the same
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scipy.stats import false_discovery_control, norm
@@ -23,6 +23,7 @@ PROFILER, MUCH = "profiler", 0.05  # above this share of the samples, figures gi
 POLL = "poll"
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
+OWN_THREADS = ("flush", "compaction")
 SOCKETS = ("socket read", "socket write")
 #: The work of receiving a request and making its response, apart from sockets and the store.
 HTTP = ("HTTP parsing", "handler", "response")
@@ -148,10 +149,13 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 
 @answering
-def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: Part) -> Answer | None:
+def takes_most(
+    results: Results, workloads: Sequence[str], subject: str, asked: Part, published: Mapping[str, float] | None = None
+) -> Answer | None:
     """Answer: do the categories of `asked` take more than the limit (see Part) in all workloads' profiles?
 
     The profiles are of the setting `subject`, for example lsm-cached. None if no profile has these categories.
+    `published`: {workload: the author's share (0..1)}.
     """
     above, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     usable = [step for step in facts.shown_profiles(results.run.steps, asked.event) if step.subject == subject]
@@ -162,7 +166,13 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
             continue
         load = f"{step.workload.upper()} of {facts.engine_name(subject)}"
         measure = Measure.of(asked.label.format(load), part, Unit.SHARE)
-        evidence.append(measure.against(Measure.of(asked.other_label, other, Unit.SHARE)) if other else measure)
+        if other is not None:
+            measure = measure.against(Measure.of(asked.other_label, other, Unit.SHARE))
+        elif published:
+            measure = measure.against(Measure("published", published[step.workload], Unit.SHARE))
+        evidence.append(measure)
+        if asked.event == LOCK and (own := together(step, OWN_THREADS, LOCK)) is not None:
+            evidence.append(Measure.of("the store's own threads, such as compaction, take", own, Unit.SHARE))
         limit = Bounded(MOST, MOST, MOST) if asked.than_half or other is None else other
         above.append(Bounded(part.value - limit.value, part.low - limit.high, part.high - limit.low))
         steps.append(step)
@@ -170,8 +180,8 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
         return None
     recorded = [step for step in results.run.steps if LOCK in step.profiled and step.workload in workloads]
     for step in sorted(recorded if asked.event == LOCK else (), key=lambda step: -facts.profile_samples(step, LOCK)):
-        load = f"{step.workload.upper()} of {facts.engine_name(step.subject)}"
-        evidence.append(Measure(f"waits recorded in {load}", facts.profile_samples(step, LOCK), Unit.COUNT))
+        load = f"{step.workload.upper()} of {facts.engine_name(step.subject)} at {words.rate(facts.offered_rps(step))}"
+        evidence.append(Measure(f"waits recorded in {load}:", facts.profile_samples(step, LOCK), Unit.COUNT))
     verdict = Verdict.of(min(share.low for share in above), max(share.high for share in above))
     figure = None if asked.event == LOCK else CPU_FIGURE
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)

@@ -98,13 +98,13 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
         median = median.against(_median_of(own, results))
         steps.append(own.name)
     spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
-    measures = (median, spread, *_added_here(results))
+    measures = (*_added_here(results), median, spread)
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=tuple(steps), figure=f"spectrum-{workload}")
 
 
 def _added_here(results: Results) -> Iterator[Measure]:
     if (readings := two_readings(results.run.steps)) is not None:
-        label = f"wrk2's median is higher than truepace's here, at {words.rate(readings.rate_rps)}, by"
+        label = f"on this machine, at {words.rate(readings.rate_rps)}, wrk2's median is higher than truepace's by"
         yield Measure.of(label, readings.median.added_us, Unit.LATENCY_US)
 
 

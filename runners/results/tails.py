@@ -108,10 +108,11 @@ def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answ
     needed = puts_before_a_merge(facts.number(step, "completed"), flushes)
     if events.get("compaction") or not flushes or not needed > published > 0:
         return None
-    first = Measure(f"PUTs before a first merge, of {TABLES_TO_MERGE} flushed tables: more than", needed, Unit.COUNT)
+    first = Measure(f"PUTs before a first merge, which needs {TABLES_TO_MERGE} flushes: over", needed, Unit.COUNT)
+    here = Measure("PUTs of the load here", facts.number(step, "completed"), Unit.COUNT)
     return Answer.by(
         (step,), Basis.LOADS, False,
-        first.against(Measure("published", published, Unit.COUNT)),
+        first.against(Measure("PUTs of the published load", published, Unit.COUNT)), here,
         Measure("compaction events in the load", 0, Unit.COUNT),
         Measure("flush events in the load", flushes, Unit.COUNT),
         figure=f"causes-{step_name}",

@@ -1,7 +1,5 @@
 """Functions for servers under test of any kind: the end of a log, the error for a server that died, an HTTP client."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import httpx

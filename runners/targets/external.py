@@ -1,7 +1,5 @@
 """A server that a `target.yaml` describes: start it or use a running one, wait, stop it, check out a revision of it."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Start and stop a key-value server of the lab's own, or a cluster with a process for each node; check its fill."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

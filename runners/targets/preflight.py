@@ -1,7 +1,5 @@
 """Checks of a target before anything is built or loaded: its variables, files, program, cores, and port."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Build the lab's servers and load generators if their sources have changed; gather the tools of a run."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

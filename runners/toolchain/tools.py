@@ -3,8 +3,6 @@
 A lab installed outside of a checkout has the generator that was installed with it, and none of the servers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

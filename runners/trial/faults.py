@@ -1,7 +1,5 @@
 """Faults that are injected into a server under load; observation of faults that show on the wire or in the kernel."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os

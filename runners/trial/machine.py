@@ -1,7 +1,5 @@
 """Facts about this machine that may influence measurements, and the checks of the command `lab doctor`."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

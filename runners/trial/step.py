@@ -1,7 +1,5 @@
 """One step: load a server, observe it, and profile it if wanted; the raw files go into the step's folder."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import shutil

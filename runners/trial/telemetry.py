@@ -1,7 +1,5 @@
 """Samples of server, generator and machine during a load; memory, disk use and disk traffic of a server's processes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
