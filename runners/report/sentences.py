@@ -263,11 +263,14 @@ def needed_words(answer: Answer) -> str:
 
 def basis_words(answer: Answer, run: Run) -> str:
     """Return in words what an answer rests on, such as: 2 published outputs; 1 load (LSM PUT-COLD)."""
+    steps = [step for step in run.steps if step.name in answer.steps]
+    cpus = {tuple(step.record.server.cpus or ()) for step in steps if step.record.server.command}
+    pinned = f", with the server on CPU {words.listed(map(str, *cpus))}" if len(cpus) == 1 and () not in cpus else ""
     if (text := _WORDS["basis"].get(answer.basis)) is not None:
-        return text.format(count=words.count(answer.count))
-    loads = dict.fromkeys(facts.title(step) for step in run.steps if step.name in answer.steps)
+        return text.format(count=words.count(answer.count)) + pinned
+    loads = dict.fromkeys(map(facts.title, steps))
     named = f" ({'; '.join(loads)})" if 0 < len(loads) <= MOST_NAMED else ""
-    return f"{words.several(answer.count, answer.basis.value)}{named}" if answer.count else ""
+    return f"{words.several(answer.count, answer.basis.value)}{named}{pinned}" if answer.count else ""
 
 
 def verdict_words(answered: Answered) -> str:

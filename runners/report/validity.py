@@ -108,9 +108,11 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
     for step in measured:
         if not quotable(step) and not (step.profiled and facts.usable_profile(step)):
             yield step, f"{words.sentence(facts.why_not(step))} Latency is not shown."
+    known = {(step.subject, step.workload) for step in run.steps if step.valid}
     for step in run.steps:
         shown_elsewhere = step in measured or step.record.own_section or step.kind == RATE_STEP
-        if not (step.valid or shown_elsewhere):
+        only_before = step.kind in ("probe", "warm-up") and (step.subject, step.workload) in known
+        if not (step.valid or shown_elsewhere or only_before):
             yield step, words.sentence(facts.why_not(step))
         yield from ((step, str(problem).replace(f"{run.folder.path}{os.sep}", "")) for problem in step.unreadable)
     for step in run.find(kind="load", profiled=True):

@@ -59,6 +59,14 @@ def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path
     ]
 
 
+@pytest.mark.parametrize("kind", ["probe", "warm-up"])
+def test_what_only_prepares_a_load_is_noticed_where_no_load_follows(kind: str, tmp_path: Path) -> None:
+    failed = {"role": kind, "valid": False, "invalid_reasons": ["2 % of the responses failed"]}
+    before = answering(tmp_path, [1.0] * 10, f"{kind}-put-lsm", engine="lsm", **failed)
+    assert len(said(tmp_path, before)) == 2, "and no load"
+    assert said(tmp_path, before, answering(tmp_path, [1.0] * 10)) == []
+
+
 def test_a_step_at_its_rate_needs_no_notice(tmp_path: Path) -> None:
     assert said(tmp_path, answering(tmp_path, [1.0] * 10)) == []
 
