@@ -192,7 +192,7 @@ def _(rate: PublishedRate) -> str:
 
 @words_of.register
 def _(tail: Explained) -> str:
-    slow = f"what the responses slower than {words.latency(tail.threshold_us)} waited for"
+    slow = f"what the {words.count(tail.slow)} responses slower than {words.latency(tail.threshold_us)} waited for"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
     return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
 
