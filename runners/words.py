@@ -87,7 +87,7 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
         return UNKNOWN
     if not known(low_us) and not known(high_us):
         return latency(value_us)
-    if known(low_us) and not known(high_us) and 10 * low_us < value_us:
+    if known(low_us) and not known(high_us) and 0 < 10 * low_us < value_us:
         return f"at least {latency(low_us)}"  # so little is known of the value
     scale, unit = time_unit(value_us)
     widest = max(abs(side) for side in (low_us, high_us) if known(side))

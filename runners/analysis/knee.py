@@ -161,8 +161,9 @@ class Search:
 
     @property
     def refuted_rps(self) -> float:
-        """The rate above which no knee lies, by the refuting step; stalls in it may have cost some of its rate."""
-        return self.refuting.rps / self.refuting.busy if self.refuting else math.inf
+        """The rate above which no knee lies, by the longer steps; stalls in a step may have cost some of its rate."""
+        missed = (step for step in self.longer if self._outcome(step) == StepOutcome.MISSED)
+        return min((step.rps / step.busy for step in missed), default=math.inf)
 
     @property
     def met(self) -> list[RateStep]:
@@ -218,9 +219,10 @@ class Search:
         if top_rps == math.inf and not bounded:
             return replace(known, low_rps=self.confirming.rps if self.confirming else short.low_rps)
         if self.confirming is None and not short.low_rps < top_rps:
+            top_rps, limit = min((self.refuted_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
             return replace(
                 known, kind=Kind.BELOW, rps=math.nan, low_rps=math.nan, precise=False, late=False, limit=limit,
-                high_rps=min(self.refuted_rps, self.reached_rps),
+                high_rps=min(top_rps, short.high_rps) if bounded else top_rps,
             )  # fmt: skip
         assert self.curve is not None  # there are steps
         by_all = self.curve.knee

@@ -107,12 +107,12 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
     return Curve(places, np.exp(total - logsumexp(total)))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)  # 0.7 MB each
 def _log_likelihoods(seen: tuple[tuple[float, float, float], ...], low: float, high: float) -> Floats:
     """Return the log likelihood of each knee from `low` to `high` (logarithms), [parameters, place], in one start.
 
     `seen`: the log rate and the bounds of y, of each step. A search adds steps to those that it has, so the sums over
-    the earlier ones are kept.
+    the earlier ones are kept, as long as `low` and `high` stay the same.
     """
     begin = (len(seen) - 1) // TOGETHER * TOGETHER
     rates, least, most = np.array(seen[begin:]).T

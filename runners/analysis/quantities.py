@@ -152,7 +152,7 @@ class Row:
         return replace(
             self, baseline=self.treatment, treatment=self.baseline,
             baseline_value=self.treatment_value, treatment_value=self.baseline_value,
-            ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low if self.low > 0 else math.inf,
+            ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low if self.low else math.inf,
             direction=turned.get(self.direction, self.direction),
         )  # fmt: skip
 

@@ -56,8 +56,8 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
     bounding = {knee.confirmed_by: ("objective met", ""), knee.refuted_by: (missed, stalled)}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
-        f"{outcome} for {words.seconds(step.record.duration_s)} at {words.rate(facts.offered_rps(step))}{stalled}"
-        for name, (outcome, stalled) in bounding.items()
+        f"{outcome} for {words.seconds(step.record.duration_s)} at {words.rate(facts.offered_rps(step))}{during}"
+        for name, (outcome, during) in bounding.items()
         if outcome and (step := steps.get(name)) is not None
     ]
     if knee.confirmed and ladder.known and (above := [step for step in ladder.known.met if step.rps > knee.rps]):

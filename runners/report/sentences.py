@@ -171,7 +171,7 @@ def _(ratio: KneeRatio) -> str:
         else:
             text = f"knee of {text}, {changed(change.value, change.low, change.high)}"
     unconfirmed = [name for name, knee in pairs if knee.only_short]
-    lower = f"longer ones may lower it by up to {words.percent(1 - LONGER)}"
+    lower = f"longer ones may show a lower one, by up to {words.percent(1 - LONGER)}"
     only_short = f"; short steps alone show the knee of {words.listed(unconfirmed)}, and {lower}"
     return text + only_short * bool(unconfirmed)
 
@@ -192,7 +192,8 @@ def _(rate: PublishedRate) -> str:
 
 @words_of.register
 def _(tail: Explained) -> str:
-    slow = f"what the {words.count(tail.slow)} responses slower than {words.latency(tail.threshold_us)} waited for"
+    count = f"{words.count(tail.slow)} " if tail.slow > 1 else ""
+    slow = f"what the {count}responses slower than {words.latency(tail.threshold_us)} waited for"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
     return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
 
@@ -265,7 +266,7 @@ def basis_words(answer: Answer, run: Run) -> str:
     """Return in words what an answer rests on, such as: 2 published outputs; 1 load (LSM PUT-COLD)."""
     steps = [step for step in run.steps if step.name in answer.steps]
     cpus = {tuple(step.record.server.cpus or ()) for step in steps if step.record.server.command}
-    pinned = f", with the server on CPU {words.listed(map(str, *cpus))}" if len(cpus) == 1 and () not in cpus else ""
+    pinned = f"; server on CPU {words.listed(map(str, *cpus))}" if len(cpus) == 1 and () not in cpus else ""
     if (text := _WORDS["basis"].get(answer.basis)) is not None:
         return text.format(count=words.count(answer.count)) + pinned
     loads = dict.fromkeys(map(facts.title, steps))

@@ -15,6 +15,7 @@ from runners.results.checks import Check, Consequence
 from runners.results.conclusion import Conclusion
 from runners.results.generators import HostNetwork, host_networks
 
+PREPARING = ("probe", "warm-up", "fill")  # kinds of steps that a load comes after
 MOST_NAMED = 3  # the most values of a failed check in a sentence; if there is only one more, it is written too
 #: By check: the text that says what failed, and the text that says what follows.
 _FAILED: dict[str, list[str]] = tomllib.loads(tables.template("checks.toml"))
@@ -108,10 +109,10 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
     for step in measured:
         if not quotable(step) and not (step.profiled and facts.usable_profile(step)):
             yield step, f"{words.sentence(facts.why_not(step))} Latency is not shown."
-    known = {(step.subject, step.workload) for step in run.steps if step.valid}
+    known = {(step.subject, step.workload) for step in run.steps if step.valid and step.kind not in PREPARING}
     for step in run.steps:
         shown_elsewhere = step in measured or step.record.own_section or step.kind == RATE_STEP
-        only_before = step.kind in ("probe", "warm-up") and (step.subject, step.workload) in known
+        only_before = step.kind in PREPARING and (step.subject, step.workload) in known
         if not (step.valid or shown_elsewhere or only_before):
             yield step, words.sentence(facts.why_not(step))
         yield from ((step, str(problem).replace(f"{run.folder.path}{os.sep}", "")) for problem in step.unreadable)

@@ -256,7 +256,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     more = difference(*shares)
     first, second = (comparison.workload.upper() for comparison in compared)
     own = Measure.of(f"share of a mean {first}'s handling CPU that passing on takes:", shares[0], Unit.SHARE)
-    other = Measure.of(f"of a mean {second}'s:", shares[1], Unit.SHARE)
+    other = Measure.of(f"that of a mean {second}:", shares[1], Unit.SHARE)
     steps = tuple(name for comparison in compared for name in comparison.steps)
     basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
     return Answer(Verdict.of(more.low, more.high), (own.against(other),), basis, starts, Needed.STARTS, steps=steps)

@@ -140,10 +140,10 @@ def answer_of(
         elif row.starts_needed is not None and not row.refused:
             needed, count = Needed.STARTS, row.starts_needed
     basis = Basis.STARTS_BY_REQUEST if comparison.form == Form.REQUESTS else Basis.STARTS_BY_SLICE
-    difference, figure = difference_of(comparison, row, label, medians), f"interleaved-{comparison.name}"
+    differs_by, figure = difference_of(comparison, row, label, medians), f"interleaved-{comparison.name}"
     if tuple(yes) == (Direction.LOWER,) and not row.quantity.lower_is_better:  # the question asks about the baseline
-        difference = difference.turned
-    return Answer(verdict, (difference,), basis, row.starts, needed, count, comparison.steps, figure)
+        differs_by = differs_by.turned
+    return Answer(verdict, (differs_by,), basis, row.starts, needed, count, comparison.steps, figure)
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:

@@ -81,7 +81,7 @@ def fails(results: "Results", subject: str) -> Answer | None:
     if not ended:
         return None
     share = failed / ended
-    label = f"failed responses at {words.rate(facts.offered_rps(outage.step))}"
+    label = f"failed responses at {words.rate(facts.offered_rps(outage.step))}:"
     measure = Measure(label, share, Unit.SHARE, *wilson(share, int(ended))).out_of(ended, Unit.COUNT)
     away = Measure("node away for", outage.back_s - outage.killed_s, Unit.TIME_S)
     return Answer.by((outage.step,), Basis.OUTAGES, failed > 0, measure, away, figure=OUTAGES)

@@ -61,8 +61,8 @@ _ANSWER = re.compile(r'(?<!["-])answer\w*', re.IGNORECASE)
 #: Variables whose name does not say what they hold, where Python, Rust and Java introduce them.
 _CODE = (".py", ".rs", ".java")
 _VAGUE = re.compile(
-    r"(?:\bfor (?=\w+ in )|\b(?:lambda|let|let mut|def|fn) |\|&?(?=\w+[|,])|\((?=\w+\) ->)|^ *(?=\w+(?:: [^=\n]+)? = ))"
-    r"(each|found|those)\b"
+    r"(?:\bfor (?=\w+ in )|, (?=\w+ in )|\b(?:lambda|let|let mut|def|fn) |\|&?(?=\w+[|,])"
+    r"|\((?=\w+(?:\) ->|,\) = | := ))|^ *(?=\w+(?:: [^=\n]+)? = ))(each|found|those)\b"
     r"|\b(?:[A-Z]\w*(?:<[^>\n]*>)?(?:\[\])?|var|int|long|double|boolean) (each|found|those)(?= *[=:;)])",
     re.MULTILINE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
@@ -117,19 +118,26 @@ def test_a_ratio_s_values_are_of_loads_alone_only_if_these_could_contradict_it(
 
 
 def test_a_question_about_the_baseline_s_rate_has_the_change_in_its_direction(compared: Run) -> None:
-    (found,) = comparisons(compared)
-    row = found.row("p50_us")
+    (comparison,) = comparisons(compared)
+    row = comparison.row("p50_us")
     assert row is not None
-    changed = {"ratio": 0.8, "low": 0.75, "high": 0.9, "direction": Direction.LOWER, "at_least": frozenset({"lsm"})}
-    row = dataclasses.replace(row, quantity=QUANTITIES[THROUGHPUT], **changed)
-    answer = answer_of(found, row, (Direction.LOWER,))
+    row = dataclasses.replace(
+        row, quantity=QUANTITIES[THROUGHPUT], ratio=0.8, low=0.75, high=0.875, direction=Direction.LOWER,
+        at_least=frozenset({"lsm"}),
+    )  # fmt: skip
+    answer = answer_of(comparison, row, (Direction.LOWER,))
     (difference,) = answer.evidence
     assert answer.verdict == Answered.YES and isinstance(difference, Difference)
     turned = difference.row
     assert (turned.treatment, turned.baseline, turned.direction) == ("lsm", "rocksdb", Direction.HIGHER)
-    assert (turned.ratio, turned.low, turned.high) == pytest.approx((1 / 0.8, 1 / 0.9, 1 / 0.75))
-    assert turned.text("lsm") == row.text("lsm") and turned.turned == row
-    assert answer_of(found, row, (Direction.HIGHER,)).evidence[0].row == row
+    assert (turned.ratio, turned.low, turned.high) == pytest.approx((1 / 0.8, 1 / 0.875, 1 / 0.75))
+    assert turned.text("lsm") == row.text("lsm") and turned.turned.direction == row.direction
+    (plain,) = answer_of(comparison, row, (Direction.HIGHER,)).evidence
+    assert isinstance(plain, Difference) and plain.row == row
+    unknown = dataclasses.replace(
+        row, low=math.nan, high=math.nan, direction=Direction.INCONCLUSIVE, at_least=frozenset()
+    )
+    assert all(map(math.isnan, (unknown.turned.low, unknown.turned.high))), "one start bounds nothing on either side"
 
 
 def test_the_order_is_that_of_the_seed_and_differs_between_starts() -> None:
