@@ -71,6 +71,9 @@ def test_intervals_share_the_unit_of_their_value() -> None:
     assert words.latency_interval(118, 116, 121) == f"118{NBSP}us (116{DASH}121)"
     assert words.latency_interval(1_020, 980, 1_100) == f"1.02{NBSP}ms (0.98{DASH}1.10)"
     assert words.latency_interval(9, 7.59, 9.2) == f"9{NBSP}us (7{DASH}10)"
+    assert words.latency_interval(1.7e6, 8_000, None) == f"at least 8.00{NBSP}ms", (
+        "a bound far away is all that is known"
+    )
     assert words.latency_interval(5, -1, 9) == f"5{NBSP}us ({MINUS}1{NBSP}to{NBSP}9)"
     assert words.latency_interval(6_587, 6_331, math.nan) == f"6.6{NBSP}ms (at least 6.3)"
     assert words.latency_interval(92, 73, 1_680) == f"92{NBSP}us (73{NBSP}us{DASH}1.68{NBSP}ms)"

@@ -56,10 +56,11 @@ def test_an_answer_is_a_response_where_nothing_else_is_answered() -> None:
 @pytest.mark.parametrize(
     ("code", "name"),
     [
+        ("(found,) = comparisons(run)", "a.py"), ("for at, each in pairs:", "a.py"),
         ("    found = search(seed)", "a.py"), ("found: Knee | None = None", "a.py"), ("for each in steps:", "a.py"),
         ("lambda those: those.name", "a.py"), ("def found() -> int:", "a.py"), ("let mut found = 0;", "a.rs"),
         ("steps.map(|each| each.name)", "a.rs"), ("for (Path each : paths) {", "A.java"),
-        ("List<Path> found = list();", "A.java"), ("int found;", "A.java"), ("(found,) = comparisons(run)", "a.py"), ("for at, each in pairs:", "a.py"), ("map((found) -> 1)", "A.java"),
+        ("List<Path> found = list();", "A.java"), ("int found;", "A.java"), ("map((found) -> 1)", "A.java"),
     ],
 )  # fmt: skip
 def test_a_variable_says_what_it_holds(code: str, name: str) -> None:

@@ -244,6 +244,16 @@ def test_a_step_shorter_than_is_asked_refutes_and_does_not_confirm() -> None:
     assert confirmed.kind == Kind.FOUND and confirmed.rps == 2_500 and confirmed.repeated_rps == 2_900
 
 
+def test_a_miss_during_stalls_bounds_the_knee_by_what_the_server_might_have_met_without_them() -> None:
+    stalled = replace(long_step(2_000, 40, "stalled"), busy=0.9)
+    knee = Search(OBJECTIVE, (*SHORT, stalled)).knee
+    assert (knee.kind, knee.high_rps, knee.limit) == (Kind.BELOW, pytest.approx(2_000 / 0.9), Limit.LONGER_STEP)
+    calm = Search(OBJECTIVE, (*SHORT, stalled, long_step(2_100, 40, "missed"))).knee
+    assert calm.high_rps == 2_100, "a second miss bounds it closer"
+    cut = Search(OBJECTIVE, (*SHORT, stalled), closed_loop_rps=2_150.0).knee
+    assert (cut.high_rps, cut.limit) == (2_150, Limit.CLOSED_LOOP)
+
+
 def test_a_closed_loop_over_the_same_connections_bounds_the_knee() -> None:
     short = estimate(SHORT, OBJECTIVE)
     within = Search(OBJECTIVE, SHORT, closed_loop_rps=1.5 * short.high_rps).knee
