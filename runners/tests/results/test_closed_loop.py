@@ -66,7 +66,7 @@ def test_one_flag_gives_as_many_times_the_rate_as_the_wait_is_long(tmp_path: Pat
     answer = loops.one_flag(Results(run_of(tmp_path)))
     assert answer is not None and answer.verdict == Verdict.YES
     assert measures(answer)[
-        "PUT rate with the flag nodelay over that without it, on as many connections:"
+        "PUT rate with the flag nodelay, as a multiple of that without it on as many connections:"
     ].value == pytest.approx(WAIT_US / FAST_US, rel=0.05)
 
 
