@@ -221,24 +221,26 @@ pub fn launch(workers: Vec<Prepared>, on_end: impl Fn(usize) + Clone + Send + 's
 mod tests {
     use super::*;
     use crate::cli::parse;
-    use proptest::prelude::*;
+    use crate::properties::{CASES, for_inputs};
 
-    proptest! {
-        #[test]
-        fn each_connection_is_dealt_once_and_in_turn(threads in 1usize..17, more in 0usize..200, compat: bool) {
+    #[test]
+    fn each_connection_is_dealt_once_and_in_turn() {
+        for_inputs(CASES, |source| {
+            let (threads, more) = (source.int_in_range(1..=16)?, source.int_in_range(0..=199)?);
             let mut line = format!("truepace -t{threads} -c{} http://localhost", threads + more);
-            if compat {
+            if source.arbitrary()? {
                 line += " --wrk-compat";
             }
             let config = parse(line.split(' ').map(str::to_owned).collect()).expect("it is taken");
             let mut owner = vec![None; config.total_connections()];
             for (thread, &count) in config.connections.iter().enumerate() {
                 for index in dealt(thread, config.threads, count) {
-                    prop_assert_eq!(owner[index].replace(thread), None);
+                    assert_eq!(owner[index].replace(thread), None);
                 }
             }
             let in_turn: Vec<_> = (0..owner.len()).map(|index| Some(index % threads)).collect();
-            prop_assert_eq!(owner, in_turn);
-        }
+            assert_eq!(owner, in_turn);
+            Ok(())
+        });
     }
 }

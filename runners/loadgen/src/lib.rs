@@ -10,6 +10,8 @@ pub mod launch;
 pub mod limits;
 pub mod lua;
 pub mod output;
+#[cfg(test)]
+mod properties;
 pub mod random;
 pub mod record;
 pub mod reference;

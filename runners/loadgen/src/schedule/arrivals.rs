@@ -233,7 +233,7 @@ impl Arrivals {
 mod tests {
     use super::super::RateSpec;
     use super::*;
-    use proptest::prelude::*;
+    use crate::properties::{CASES, for_inputs, list};
 
     fn times(arrivals: &mut Arrivals, profile: &Profile, until_ns: u64) -> Vec<u64> {
         let mut times = Vec::new();
@@ -248,36 +248,44 @@ mod tests {
         Arrivals::new(arrival, Place { target: 0, index, of }, total, seed)
     }
 
-    proptest! {
-        #[test]
-        fn connections_together_make_one_even_comb(connections in 1usize..50, rate in 1u32..20_000) {
+    #[test]
+    fn connections_together_make_one_even_comb() {
+        for_inputs(CASES, |source| {
+            let (connections, rate) = (source.int_in_range(1..=49)?, source.int_in_range(1..=19_999_u32)?);
             let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.0, 1.0);
-            let mut all: Vec<u64> = (0..connections)
-                .flat_map(|index| times(&mut only(Arrival::Constant, index, connections, None, 0), &profile, 1_000_000_000))
-                .collect();
+            let of_one = |index| only(Arrival::Constant, index, connections, None, 0);
+            let mut all: Vec<u64> =
+                (0..connections).flat_map(|index| times(&mut of_one(index), &profile, 1_000_000_000)).collect();
             all.sort_unstable();
-            prop_assert_eq!(all.len(), rate as usize);
+            assert_eq!(all.len(), rate as usize);
             let gap = 1e9 / f64::from(rate);
             for (index, time) in all.iter().enumerate() {
-                prop_assert!((*time as f64 - index as f64 * gap).abs() <= 1.0);
+                assert!((*time as f64 - index as f64 * gap).abs() <= 1.0);
             }
-        }
+            Ok(())
+        });
+    }
 
-        #[test]
-        fn a_total_is_shared_out_exactly(connections in 1usize..70, total in 0u64..5_000, poisson: bool) {
+    #[test]
+    fn a_total_is_shared_out_exactly() {
+        for_inputs(CASES, |source| {
+            let (connections, total) = (source.int_in_range(1..=69)?, source.int_in_range(0..=4_999)?);
+            let arrival = if source.arbitrary()? { Arrival::Poisson } else { Arrival::Constant };
             let profile = Profile::new(&RateSpec::Constant(1e6), 0.0, 1.0);
-            let arrival = if poisson { Arrival::Poisson } else { Arrival::Constant };
             let sum: usize = (0..connections)
                 .map(|index| times(&mut only(arrival, index, connections, Some(total), 0), &profile, u64::MAX).len())
                 .sum();
-            prop_assert_eq!(sum as u64, total);
-        }
+            assert_eq!(sum as u64, total);
+            Ok(())
+        });
+    }
 
-        #[test]
-        fn targets_together_make_one_even_comb_too(
-            weights in prop::collection::vec(1u32..4, 2..5), connections in 1usize..9, rate in 100u32..20_000,
-            by_slices: bool, seed: u64,
-        ) {
+    #[test]
+    fn targets_together_make_one_even_comb_too() {
+        for_inputs(CASES, |source| {
+            let weights = list(source, 2..=4, |source| source.int_in_range(1..=3))?;
+            let (connections, rate) = (source.int_in_range(1..=8)?, source.int_in_range(100..=19_999_u32)?);
+            let (by_slices, seed) = (source.arbitrary()?, source.arbitrary()?);
             let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.3, 0.7);
             let interleave = if by_slices {
                 Interleave::Slices(Arc::new(Slices::random(&weights, 10_000_000, seed)))
@@ -294,22 +302,24 @@ mod tests {
                 }
             }
             all.sort_unstable();
-            prop_assert_eq!(all.len(), rate as usize, "each slot is somebody's, and nobody's twice");
+            assert_eq!(all.len(), rate as usize, "each slot is somebody's, and nobody's twice");
             for (slot, (due, target)) in all.into_iter().enumerate() {
-                prop_assert_eq!(Some(due), profile.due_ns(slot as f64));
-                prop_assert_eq!(target, interleave.target(slot as u64, due));
+                assert_eq!(Some(due), profile.due_ns(slot as f64));
+                assert_eq!(target, interleave.target(slot as u64, due));
             }
-        }
+            Ok(())
+        });
     }
 
-    proptest! {
-        /// The union of all generators' shares is the schedule of one generator with all their connections, slot by
-        /// slot, and no slot is sent twice.
-        #[test]
-        fn shares_together_are_the_one_schedule(
-            generators in 1usize..6, connections in 1usize..7, rate in 100u32..20_000, seed: u64, total in 1u64..3_000,
-            bounded: bool, kind in 0usize..4,
-        ) {
+    /// The union of all generators' shares is the schedule of one generator with all their connections, slot by
+    /// slot, and no slot is sent twice.
+    #[test]
+    fn shares_together_are_the_one_schedule() {
+        for_inputs(CASES, |source| {
+            let (generators, connections) = (source.int_in_range(1..=5)?, source.int_in_range(1..=6)?);
+            let (rate, seed) = (source.int_in_range(100..=19_999_u32)?, source.arbitrary()?);
+            let (total, bounded) = (source.int_in_range(1..=2_999)?, source.arbitrary::<bool>()?);
+            let kind = source.int_in_range(0..=3)?;
             let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.1, 0.4);
             let weights = [2, 1];
             let interleave = match kind {
@@ -342,8 +352,9 @@ mod tests {
             }
             one.sort_unstable();
             all.sort_unstable();
-            prop_assert_eq!(one, all);
-        }
+            assert_eq!(one, all);
+            Ok(())
+        });
     }
 
     #[test]

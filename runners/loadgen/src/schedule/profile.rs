@@ -158,7 +158,7 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::properties::{CASES, float, for_inputs};
 
     #[test]
     fn constant_rate_has_even_gaps_and_no_drift() {
@@ -186,40 +186,51 @@ mod tests {
         assert_eq!([0, 2, 3, 9].map(|at| profile.rate_rps(at * 1_000_000_000)), [10.0, 10.0, 20.0, 20.0]);
     }
 
-    proptest! {
-        #[test]
-        fn due_times_never_go_back(from in 0.0..1e5f64, to in 1.0..1e5f64, position in 0.0..1e6f64, gap in 0.0..1e4f64) {
+    #[test]
+    fn due_times_never_go_back() {
+        for_inputs(CASES, |source| {
+            let (from, to) = (float(source, 0.0..1e5)?, float(source, 1.0..1e5)?);
+            let (position, gap) = (float(source, 0.0..1e6)?, float(source, 0.0..1e4)?);
             let profile = Profile::new(&RateSpec::Ramp { from, to }, 1.0, 7.0);
             let (Some(due), Some(later)) = (profile.due_ns(position), profile.due_ns(position + gap)) else {
-                return Err(TestCaseError::fail("a rate that never falls to zero ends"));
+                panic!("a rate that never falls to zero ends");
             };
-            prop_assert!(due <= later);
-        }
+            assert!(due <= later);
+            Ok(())
+        });
+    }
 
-        #[test]
-        fn a_ramp_to_zero_ends_and_one_from_zero_begins(peak in 1.0..1e5f64, down: bool, share in 0.0..2.0f64) {
+    #[test]
+    fn a_ramp_to_zero_ends_and_one_from_zero_begins() {
+        for_inputs(CASES, |source| {
+            let (peak, down, share) = (float(source, 1.0..1e5)?, source.arbitrary()?, float(source, 0.0..2.0)?);
             let (from, to) = if down { (peak, 0.0) } else { (0.0, peak) };
             let profile = Profile::new(&RateSpec::Ramp { from, to }, 1.0, 7.0);
             // The warm-up runs at the first rate; the ramp's area is that of a triangle.
             let all = from * 1.0 + peak * 7.0 / 2.0;
             let due = profile.due_ns(all * share);
             if down && share > 1.0 {
-                prop_assert_eq!(due, None, "after the end of the ramp nothing is due");
+                assert_eq!(due, None, "after the end of the ramp nothing is due");
             } else {
-                let due = due.ok_or_else(|| TestCaseError::fail("due within the ramp or after it"))?;
-                prop_assert!(share > 1.0 || due <= 8_000_000_001, "{}", due);
+                let due = due.expect("due within the ramp or after it");
+                assert!(share > 1.0 || due <= 8_000_000_001, "{due}");
                 // The inverse loses precision where the rate is nearly zero.
-                prop_assert!((profile.position_at(due) - all * share).abs() <= 1e-3 + all * 1e-9);
+                assert!((profile.position_at(due) - all * share).abs() <= 1e-3 + all * 1e-9);
             }
-        }
+            Ok(())
+        });
+    }
 
-        #[test]
-        fn constant_rate_sends_exactly_rate_times_duration(rate in 1u32..1_000_000, seconds in 1u32..100) {
+    #[test]
+    fn constant_rate_sends_exactly_rate_times_duration() {
+        for_inputs(CASES, |source| {
+            let (rate, seconds) = (source.int_in_range(1..=999_999_u32)?, source.int_in_range(1..=99_u32)?);
             let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.0, f64::from(seconds));
             let last = f64::from(rate) * f64::from(seconds);
             let end_ns = u64::from(seconds) * 1_000_000_000;
-            prop_assert!(profile.due_ns(last - 1.0).is_some_and(|due| due < end_ns));
-            prop_assert!(profile.due_ns(last).is_some_and(|due| due >= end_ns));
-        }
+            assert!(profile.due_ns(last - 1.0).is_some_and(|due| due < end_ns));
+            assert!(profile.due_ns(last).is_some_and(|due| due >= end_ns));
+            Ok(())
+        });
     }
 }

@@ -160,17 +160,17 @@ fn arborescence(weights: &[u32], random: &mut SplitMix64) -> Vec<Option<usize>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::properties::{CASES, for_inputs, list};
 
     fn targets(sequence: &Sequence, slots: u64) -> Vec<usize> {
         (0..slots).map(|slot| sequence.target(slot)).collect()
     }
 
-    proptest! {
-        #[test]
-        fn in_each_block_each_target_follows_each_as_often_as_the_weights_say(
-            weights in prop::collection::vec(1u32..6, 1..6), seed: u64, first in 0u64..1000,
-        ) {
+    #[test]
+    fn in_each_block_each_target_follows_each_as_often_as_the_weights_say() {
+        for_inputs(CASES, |source| {
+            let weights = list(source, 1..=5, |source| source.int_in_range(1..=5))?;
+            let (seed, first) = (source.arbitrary()?, source.int_in_range(0..=999)?);
             let sequence = Sequence::new(&weights, seed);
             let slots = sequence.block_slots();
             let sum: u32 = weights.iter().sum();
@@ -181,21 +181,26 @@ mod tests {
             let unit = slots / u64::from(sum * sum);
             for (from, row) in follows.iter().enumerate() {
                 for (to, count) in row.iter().enumerate() {
-                    prop_assert_eq!(*count, unit * u64::from(weights[from] * weights[to]));
+                    assert_eq!(*count, unit * u64::from(weights[from] * weights[to]));
                 }
             }
-        }
+            Ok(())
+        });
+    }
 
-        #[test]
-        fn a_targets_slots_are_just_those_that_are_its(weights in prop::collection::vec(1u32..6, 1..6), seed: u64) {
-            let sequence = Sequence::new(&weights, seed);
+    #[test]
+    fn a_targets_slots_are_just_those_that_are_its() {
+        for_inputs(CASES, |source| {
+            let weights = list(source, 1..=5, |source| source.int_in_range(1..=5))?;
+            let sequence = Sequence::new(&weights, source.arbitrary()?);
             let mut nth = vec![0; weights.len()];
             for slot in 0..sequence.block_slots() * 3 {
                 let target = sequence.target(slot);
-                prop_assert_eq!(sequence.slot(target, nth[target]), slot);
+                assert_eq!(sequence.slot(target, nth[target]), slot);
                 nth[target] += 1;
             }
-        }
+            Ok(())
+        });
     }
 
     #[test]

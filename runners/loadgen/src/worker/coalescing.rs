@@ -190,7 +190,7 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::properties::{CASES, float, for_inputs, list};
 
     const SLACK_NS: u64 = 30_000;
 
@@ -320,31 +320,37 @@ mod tests {
         assert_eq!(prolonging(1.0, SLACK_NS).next(0, &mut BinaryHeap::new(), all_free), None);
     }
 
-    proptest! {
-        /// A worker that is never kept from waking, on any schedule: what is due when it wakes leaves.
-        #[test]
-        fn none_leaves_early_none_is_held_longer_than_the_slack_and_none_is_lost(
-            gaps in prop::collection::vec(0u64..80_000, 1..200), slack_ns in 0u64..60_000, work_ns in 0u64..20_000,
-            share in 0.0..1.0f64,
-        ) {
-            let dues: Vec<u64> = gaps.iter().scan(1_000_000, |due, gap| { *due += gap; Some(*due) }).collect();
+    /// A worker that is never kept from waking, on any schedule: what is due when it wakes leaves.
+    #[test]
+    fn none_leaves_early_none_is_held_longer_than_the_slack_and_none_is_lost() {
+        for_inputs(CASES, |source| {
+            let gaps = list(source, 1..=199, |source| source.int_in_range(0..=79_999_u64))?;
+            let slack_ns = source.int_in_range(0..=59_999)?;
+            let work_ns = source.int_in_range(0..=19_999)?;
+            let share = float(source, 0.0..1.0)?;
+            let next_due = |due: &mut u64, gap: &u64| {
+                *due += gap;
+                Some(*due)
+            };
+            let dues: Vec<u64> = gaps.iter().scan(1_000_000, next_due).collect();
             let mut timers = heap(&dues);
             let mut coalescing = prolonging(share, slack_ns);
             let (mut now, mut sent, mut sleeps) = (0, 0, 0);
             while let Some(next) = coalescing.next(now, &mut timers, all_free) {
                 sleeps += 1;
-                prop_assert!(next.moment_ns <= timers.peek().unwrap().0.0 + slack_ns);
+                assert!(next.moment_ns <= timers.peek().unwrap().0.0 + slack_ns);
                 let woke = now.max(next.moment_ns);
                 now = woke;
                 while let Some(Reverse((due, _, _))) = timers.peek().copied().filter(|timer| timer.0.0 <= now) {
                     timers.pop();
-                    prop_assert!(!coalescing.held(due) || due + slack_ns >= next.moment_ns);
+                    assert!(!coalescing.held(due) || due + slack_ns >= next.moment_ns);
                     sent += 1;
                     now += work_ns;
                 }
             }
-            prop_assert_eq!(sent, dues.len());
-            prop_assert!(sleeps <= dues.len());
-        }
+            assert_eq!(sent, dues.len());
+            assert!(sleeps <= dues.len());
+            Ok(())
+        });
     }
 }

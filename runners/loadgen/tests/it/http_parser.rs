@@ -1,8 +1,9 @@
 //! The parser's outcome depends on the bytes alone, and no bytes make it panic.
 
-use proptest::prelude::*;
+use arbtest::arbitrary::{self, Unstructured};
 use truepace::http::{MAX_HEAD_BYTES, ParseError, Parser, Response};
 
+use crate::support::properties::{for_inputs, list};
 use crate::support::responses::{Outcome, feed};
 
 fn whole(bytes: &[u8], close: bool) -> Outcome {
@@ -151,25 +152,29 @@ fn bodies_larger_than_any_buffer_are_counted() {
     assert_eq!((outcome, body.len()), (ok(200, true), 1_000_000));
 }
 
+/// Pieces of real responses.
+const FRAGMENTS: [&[u8]; 9] = [
+    b"HTTP/1.1 200 OK\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\n",
+    b"HTTP/1.0 404 Not Found\n",
+    b"Content-Length: 3\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"\r\n",
+    b"3\r\nabc\r\n",
+    b"0\r\n\r\n",
+    b"abc",
+];
+
 /// Bytes near real responses: fragments of them in any order, with some noise.
-fn almost_http() -> impl Strategy<Value = Vec<u8>> {
-    let fragment = prop_oneof![
-        Just(b"HTTP/1.1 200 OK\r\n".to_vec()),
-        Just(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()),
-        Just(b"HTTP/1.0 404 Not Found\n".to_vec()),
-        Just(b"Content-Length: 3\r\n".to_vec()),
-        Just(b"Transfer-Encoding: chunked\r\n".to_vec()),
-        Just(b"\r\n".to_vec()),
-        Just(b"3\r\nabc\r\n".to_vec()),
-        Just(b"0\r\n\r\n".to_vec()),
-        Just(b"abc".to_vec()),
-        proptest::collection::vec(any::<u8>(), 0..8),
-    ];
-    proptest::collection::vec(fragment, 0..8).prop_map(|fragments| {
-        let mut bytes = b"HTTP/1.1 200 OK\r\n".to_vec();
-        bytes.extend(fragments.concat());
-        bytes
-    })
+fn almost_http(source: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
+    let mut bytes = b"HTTP/1.1 200 OK\r\n".to_vec();
+    for _ in 0..source.int_in_range(0..=7)? {
+        match FRAGMENTS.get(source.int_in_range(0..=FRAGMENTS.len())?) {
+            Some(fragment) => bytes.extend_from_slice(fragment),
+            None => bytes.extend(list(source, 0..=7, Unstructured::arbitrary::<u8>)?),
+        }
+    }
+    Ok(bytes)
 }
 
 fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
@@ -186,30 +191,41 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
 }
 
 /// Cases of each property in a usual run, and with LAB_LONG=1.
-fn cases() -> u32 {
+fn cases() -> u64 {
     if std::env::var("LAB_LONG").as_deref() == Ok("1") { 2000 } else { 400 }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
-
-    #[test]
-    fn any_cut_gives_the_same_outcome(bytes in almost_http(), cuts in proptest::collection::vec(any::<usize>(), 0..10), close: bool) {
+#[test]
+fn any_cut_gives_the_same_outcome() {
+    for_inputs(cases(), |source| {
+        let bytes = almost_http(source)?;
+        let cuts = list(source, 0..=9, Unstructured::arbitrary)?;
+        let close = source.arbitrary()?;
         let expected = whole(&bytes, close).0;
         let actual = feed(pieces(&bytes, &cuts).into_iter(), close).0;
-        prop_assert_eq!(actual, expected);
-    }
+        assert_eq!(actual, expected);
+        Ok(())
+    });
+}
 
-    #[test]
-    fn byte_by_byte_gives_the_same_outcome(bytes in almost_http(), close: bool) {
-        prop_assert_eq!(feed(bytes.chunks(1), close).0, whole(&bytes, close).0);
-    }
+#[test]
+fn byte_by_byte_gives_the_same_outcome() {
+    for_inputs(cases(), |source| {
+        let (bytes, close) = (almost_http(source)?, source.arbitrary()?);
+        assert_eq!(feed(bytes.chunks(1), close).0, whole(&bytes, close).0);
+        Ok(())
+    });
+}
 
-    #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), close: bool) {
+#[test]
+fn no_bytes_make_it_panic() {
+    for_inputs(cases(), |source| {
+        let bytes = list(source, 0..=299, Unstructured::arbitrary)?;
+        let close = source.arbitrary()?;
         let _ = whole(&bytes, close);
         let mut started = b"HTTP/1.1 200 OK\r\n".to_vec();
         started.extend(&bytes);
         let _ = feed(started.chunks(3), close);
-    }
+        Ok(())
+    });
 }

@@ -1,6 +1,10 @@
 //! A server that misbehaves on command, and a way to run the program against it.
 
 pub mod hlog;
+// The properties of the crate itself need more of it.
+#[allow(dead_code)]
+#[path = "../../../src/properties.rs"]
+pub mod properties;
 pub mod requests_log;
 pub mod responses;
 
