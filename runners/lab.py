@@ -1,7 +1,5 @@
 """The classes that notebooks use: `Lab` measures one run of an experiment, `Past` reads the history of many runs."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os
@@ -9,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -45,7 +43,7 @@ __all__ = ["Lab", "Past", "report"]
 class Lab:
     """One run of an experiment: the experiment's plan, the run's folder, and the server that is up at the moment."""
 
-    _current: Lab | None = None
+    _current: "Lab | None" = None
 
     def __init__(
         self,
@@ -102,7 +100,7 @@ class Lab:
         resume: Path | str | None = None,
         targets: Sequence[Path | str] = (),
         **parameters: object,
-    ) -> Lab:
+    ) -> Self:
         """Begin a run: check parameters, build missing tools, create a folder, and measure the sentinel, a small load.
 
         `number` names the experiment. Its parameters are keyword arguments, or taken from `names` (in a notebook
@@ -217,7 +215,7 @@ class Past:
         self._history, self.folder, self._metrics = history, folder, metrics
 
     @classmethod
-    def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
+    def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Self:
         """Return a `Past`, which gives access to all runs recorded below `roots`. Raises LabError for a bad parameter.
 
         `roots` (folders, separated by commas) and other parameters are keywords, or in `names` as for `Lab.begin`.

@@ -3,8 +3,6 @@
 Each block is a Python generator that yields sessions and is sent their steps, measured now or read back on a resume.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -73,7 +71,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
                 return
 
 
-def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_ServerSearch]]:
+def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list["_ServerSearch"]]:
     """Yield the sessions of a knee search, and be sent their steps in return; at the end return every server's search.
 
     In every start, a server gets a closed loop and loads with short steps; at the end, longer steps confirm every knee.

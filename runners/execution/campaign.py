@@ -4,8 +4,6 @@ A job's result is the run folder whose name has the hash of the job's content, i
 `complete`. Jobs that have a result are not measured again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -109,7 +107,7 @@ def carry_out(
     jobs: Sequence[Job],
     measure: Callable[[Job, Path], JobOutcome],
     runs: Path,
-    watch: Lines,
+    watch: "Lines",
     minutes: float | None = None,
 ) -> Ended:
     """Measure the jobs without a result, as long as `minutes` allow; return how the campaign ended.

@@ -4,8 +4,6 @@ A task on a host has a lease, which the client renews. If the lease runs out, th
 lease can't be renewed counts as lost. Without a fleet this module is not imported and no port is opened.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress
@@ -17,7 +15,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 import dask
@@ -100,7 +98,7 @@ class Fleet:
     tls: Tls | None = None
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> Self:
         self.client.register_plugin(LabPlugin())
         return self
 
@@ -177,7 +175,7 @@ class Fleet:
                     self.renew(host, lease, 0.0)
             future.release()
 
-    def seats(self, count: int, own_worker: str = "") -> list[RemoteSeat]:
+    def seats(self, count: int, own_worker: str = "") -> list["RemoteSeat"]:
         """Return places for `count` generators, not on worker `own_worker`. Raises PlanError if hosts are too few."""
         free = [host for host in self.hosts() if host.address != own_worker]
         if len(free) < count:

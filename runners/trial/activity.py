@@ -5,8 +5,6 @@ see runners/docs/0001-guard-process.md). So a sample may come late; it holds its
 program of the generator's crate: on each core, a thread of real-time priority notices when the core stalls.
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import itertools
@@ -21,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 import psutil
 
@@ -188,7 +186,7 @@ class Activity:
         self._last: dict[str, tuple[int, int]] = {}
         self._others: dict[int, _Other] = {}
 
-    def __enter__(self) -> Activity:
+    def __enter__(self) -> Self:
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:

@@ -4,8 +4,6 @@ Only async-profiler's recording holds the engine that sampled `cpu`, so the reco
 profiler the flight recorder records a few events; their cost is measured (runners/docs/0012-light-recording.md).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -20,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Self
 
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
@@ -58,7 +57,7 @@ class ProfileSpec:
     @classmethod
     def for_load(
         cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
-    ) -> ProfileSpec:
+    ) -> Self:
         """Return a specification that gives about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES samples of a load."""
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES

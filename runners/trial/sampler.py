@@ -1,7 +1,5 @@
 """Profilers for any server: async-profiler, py-spy, perf, or a Go server's own profile (`pprof` in target.yaml)."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil
@@ -37,7 +35,7 @@ _UNNAMED = "[unknown]"
 LOG = "sampler.log"
 
 
-def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
+def sampler_of(server: Target, profiler: Profiler | None) -> "Sampler":
     """Return what profiles `server`: `profiler` if it is a JVM, else another tool. Raises MeasureError if none can."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
