@@ -1,7 +1,5 @@
 """The performance lab, for load tests of HTTP servers: it plans, launches, measures, reads, explains and shows runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,7 @@ CHECKOUT = (PACKAGE.parent / "server-java" / "pom.xml").is_file()
 ROOT = PACKAGE.parent if CHECKOUT else Path.cwd()
 
 
-def open_run(run: Path | str) -> dict[str, Measured]:
+def open_run(run: Path | str) -> "dict[str, Measured]":
     """Return the blocks of a run by their names. A block is a group of measurements, with figures and pandas frames.
 
     `run` is the folder of a run or of a reference result (`data/reference/01`), or a run's name as `lab runs` prints

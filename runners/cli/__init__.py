@@ -1,7 +1,5 @@
 """The command line `lab`: the group of its commands, the printing of results, and the exit after an error."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -90,7 +88,7 @@ def print_result(as_json: bool, document: object, text: str) -> None:
         echo(text)
 
 
-def print_report(folder: RunFolder, as_json: bool) -> None:
+def print_report(folder: "RunFolder", as_json: bool) -> None:
     """Print the paths of a run's reports or, if `as_json` is set, the run's results as JSON."""
     if as_json:
         from runners.cli import work

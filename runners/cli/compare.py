@@ -1,7 +1,5 @@
 """`lab compare`: measure two servers by one schedule, or compare runs or outputs that exist already."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,7 +129,7 @@ def _any_given(*values: object) -> bool:
 
 
 def _compare_folders(
-    sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, judging: _Judging
+    sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, judging: "_Judging"
 ) -> NoReturn:
     from runners.storage.run_folder import RunFolder
 
@@ -152,12 +150,12 @@ def _compare_folders(
 class _Judging:
     """How a comparison ends: how its result is printed, and the limits that decide the exit code."""
 
-    limits: tuple[ChangeLimit, ...]
+    limits: "tuple[ChangeLimit, ...]"
     inconclusive: str  # fail or pass: what an inconclusive limit does
     as_json: bool
     markdown: Path | None  # a file to write
 
-    def end_of_run(self, folder: RunFolder) -> NoReturn:
+    def end_of_run(self, folder: "RunFolder") -> NoReturn:
         """Print a run's comparison, write the file of `--markdown`, and exit with the code that the limits decide."""
         from runners.cli import work
         from runners.report.exports import comment
@@ -170,7 +168,7 @@ class _Judging:
             write_file("--markdown", self.markdown, comment(first, judgements, tuple(of_comparison(first))))
         self.end(judgements, work.as_json(folder))
 
-    def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
+    def end(self, judgements: "Sequence[Judgement]", document: Mapping[str, object] | None = None) -> NoReturn:
         """Print `judgements`; for `--json` also `document` with `judgements` added. Exit with the code they decide."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code

@@ -1,7 +1,5 @@
 """Commands that measure: an experiment, a server at one rate, a server's profile, a server's knee, a campaign."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import sys
@@ -61,7 +59,7 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     def called(
         scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool, **others: object
     ) -> object:
-        def opened() -> Fleet:
+        def opened() -> "Fleet":
             from runners.fleet import workers
 
             return workers.opened(scheduler, hosts, tls, no_tls)
@@ -112,7 +110,7 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
 @options.PARAMETERS
 def load(
     as_json: bool, resume: Path | None, limits: tuple[str, ...], inconclusive: str,
-    parameters: tuple[str, ...], fleet: Opens, **named: object,
+    parameters: tuple[str, ...], fleet: "Opens", **named: object,
 ) -> None:  # fmt: skip
     """Load any server at one rate.
 
@@ -131,8 +129,8 @@ def load(
 
 
 def _load(
-    given: Mapping[str, object], resume: Path | None, as_json: bool, fleet: Opens = None,
-    limits: Sequence[LoadLimit] = (), inconclusive: str = "fail",
+    given: Mapping[str, object], resume: Path | None, as_json: bool, fleet: "Opens" = None,
+    limits: "Sequence[LoadLimit]" = (), inconclusive: str = "fail",
 ) -> NoReturn:  # fmt: skip
     """Measure a load, print its result and its report's path, and exit with the code that limits and load decide."""
     from runners.cli import planned
@@ -217,7 +215,7 @@ def knee(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **name
 @click.option("--dry-run", is_flag=True, help="Show the plan with its order and its length, and measure nothing.")
 @options.JSON
 @_on_a_fleet
-def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
+def campaign(file: Path, dry_run: bool, fleet: "Opens", as_json: bool) -> None:
     """Measure many runs by a YAML file, in a randomised order.
 
     The file names experiments or targets, settings and repeats. The plan and its length are printed, then the progress.

@@ -1,7 +1,5 @@
 """Commands on results: on runs of this lab, and on outputs of any load generator."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +24,7 @@ _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 @command
 @_RUN
 @JSON
-def report(folder: RunFolder, as_json: bool) -> None:
+def report(folder: "RunFolder", as_json: bool) -> None:
     """Write a run's report again: no server, no load.
 
     RUN is a run folder, or the id of a run as `lab runs` lists it.
@@ -40,7 +38,7 @@ def report(folder: RunFolder, as_json: bool) -> None:
 @command
 @_RUN
 @JSON
-def keep(folder: RunFolder, as_json: bool) -> None:
+def keep(folder: "RunFolder", as_json: bool) -> None:
     """Keep a complete run as the experiment's reference result.
 
     It goes to data/reference, and its findings into the README.
@@ -64,7 +62,7 @@ def keep(folder: RunFolder, as_json: bool) -> None:
 @click.option("--output", type=FILE, required=True, help="The file to write.")
 @click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
 @JSON
-def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool) -> None:
+def export(folder: "RunFolder", form: str, output: Path, event: str, as_json: bool) -> None:
     """Write a run's first profile for speedscope or pprof."""
     from runners.cli.work import exported_profile
 
@@ -174,7 +172,7 @@ def _passed_over(texts: Iterable[str]) -> None:
         echo(f"passed over: {text}", err=True)
 
 
-def _print_rows(rows: DataFrame, form: str, none: str = "no rows") -> None:
+def _print_rows(rows: "DataFrame", form: str, none: str = "no rows") -> None:
     if form == "csv":
         echo(rows.to_csv(index=False), nl=False)
     elif form == "json":

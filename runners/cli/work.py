@@ -1,7 +1,5 @@
 """Measure the runs of `lab load`, `lab knee`, `lab compare` and `lab campaign`; read runs and outputs for commands."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import threading
@@ -66,7 +64,7 @@ def measure(run: planned.PlannedRun) -> RunFolder:
     return lab.folder
 
 
-def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
+def load_on_fleet(given: Mapping[str, object], fleet: "Fleet") -> RunFolder:
     """Run a server on a fleet's first host, load it from the other hosts; return the run's folder on this machine."""
     from runners.fleet.hosts import measure_on
     from runners.fleet.workers import SERVER
@@ -266,7 +264,7 @@ def compared_text(compared: Sequence[Comparison]) -> str:
     return "\n".join("\n  ".join([f"{heading(comparison)}:", *lines(comparison)]) for comparison in compared)
 
 
-def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
+def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: "Fleet | None" = None) -> Ended:
     """Print a campaign's plan; unless `dry_run`, measure jobs that have no result. Return outcomes and jobs left."""
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, RUNS, minutes, ordered=dry_run):

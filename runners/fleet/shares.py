@@ -4,8 +4,6 @@ Hosts agree on the instant by their wall clocks, whose offset is estimated from 
 RFC 5905, sections 8 and 10): the true offset differs from an exchange's estimate by at most half of its delay.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -66,7 +64,7 @@ class Order:
     generator: Generator
 
     @classmethod
-    def packed(cls, spec: LoadSpec, generator: Generator) -> Order:
+    def packed(cls, spec: LoadSpec, generator: Generator) -> "Order":
         scripts = {spec.script, *(target.script for target in spec.targets)}
         return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, generator)
 

@@ -1,7 +1,5 @@
 """The type of a server under test of any kind, and a group of servers that share a load."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ class TargetGroup:
     """Servers that share a load. The log, exit code and death are those of the first dead server, else of the first."""
 
     subject: str
-    members: Mapping[str, Target]  # by name
+    members: "Mapping[str, Target]"  # by name
     url: str = ""  # the servers of a group are loaded by their own URLs
     data: Path | None = None
 
@@ -57,7 +55,7 @@ class TargetGroup:
         return ServerRecord(left_out=tuple(dict.fromkeys(left_out)))
 
     @property
-    def _dead_or_first(self) -> Target:
+    def _dead_or_first(self) -> "Target":
         return min(self.members.values(), key=lambda server: server.alive())
 
 
