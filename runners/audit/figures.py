@@ -9,6 +9,7 @@ from runners.words import finite
 
 LEAST_ACHIEVED = 0.99  # the offered rate counts as achieved from this share of it on
 BEYOND = 1.1  # share of the offered rate; a run that makes up for a late start stays below it
+MOST_FAILED = 0.01  # share of the requests; if more failed, percentiles may be those of failures
 FEW_ERRORS = 0.001  # a smaller share of errors hardly moves the rate or a percentile up to p99
 CHECK_S = 2.0  # how often wrk2 looks for connections that wait too long
 LEAST_LOST_S = 0.2  # a smaller shortfall is only the wait for the last responses
@@ -73,9 +74,19 @@ def opened(output: Output) -> int | None:
     return connections // threads * threads
 
 
+def _open_after_s(output: Output) -> float:
+    return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1))
+
+
 def opening_s(output: Output) -> float:
     """Return how long (s) wrk2 takes to open its connections, one per 5 ms in every thread; 0 for other tools."""
-    return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
+    return _open_after_s(output) if output.tool == WRK2 else 0.0
+
+
+def slow_from_the_start(output: Output) -> bool:
+    """Return whether the fastest response took at least half of the median; a queue that grows begins with nothing."""
+    least, median = output.report.least_us, at(output, 0.5)
+    return least is not None and median is not None and least >= 0.5 * median > 0
 
 
 def fell_short(output: Output) -> bool:
@@ -86,6 +97,8 @@ def fell_short(output: Output) -> bool:
     if timed_out(output):
         return False
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
+    if median is not None and slow_from_the_start(output):
+        median = 0.0  # nothing waited
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
         return True  # half of the requests waited: more than the start of a run explains
     upper = at(output, 0.75) if output.tool == WRK2 else None
@@ -93,7 +106,7 @@ def fell_short(output: Output) -> bool:
         return True  # a quarter of the requests waited, after the calibration, about as long as the shortfall
     if output.tool == "vegeta":
         return False  # it sends at its rate whatever comes back: the shortfall is the wait for the last responses
-    if lost <= WRK2_OPENS_S * (output.connections or 0) + START_S:
+    if lost <= _open_after_s(output) + START_S:
         return False
     return after is None or after < LEAST_ACHIEVED * offered
 
@@ -138,7 +151,7 @@ def timed_out(output: Output) -> bool:
 def has_queue(output: Output) -> bool:
     """Return whether a queue of requests grew during the run: the longest wait is at least half of `lost_s`."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
-    if largest is None or not is_open_loop(output) or timed_out(output):
+    if largest is None or not is_open_loop(output) or timed_out(output) or slow_from_the_start(output):
         return False
     if median is None and output.tool == WRK2:
         median = mean_us(output)  # which is near the median of a queue that grows evenly
@@ -147,6 +160,7 @@ def has_queue(output: Output) -> bool:
     # if the shortfall is not known: the maximum is above a second, and the median at least a quarter of it
     unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
     unknown = unknown and (samples(output)[0] or ENOUGH_BEYOND * 2) >= ENOUGH_BEYOND * 2  # fewer have no median
+    unknown = unknown and failed_share(output) <= MOST_FAILED  # else the wait may be that of failures
     return unknown and largest >= QUEUE_US and median is not None and median >= QUEUE_SHARE * largest
 
 

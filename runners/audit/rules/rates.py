@@ -15,7 +15,6 @@ IMPOSSIBLE_US = 1e9  # wrk2's calibration prints a number above it if there was 
 RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
 BURST = 10.0  # least p90 / p50; squared: least p99 / p50. Requests leave evenly: the server stalled for such a share
 BURST_US = 20_000.0
-MOST_FAILED = 0.01  # share of the requests; if more failed, percentiles may be those of failures
 DROPPED = "dropped_iterations: "
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
@@ -123,7 +122,7 @@ def _bursts(output: Output) -> Iterator[Seen]:
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
-    paced &= figures.failed_share(output) <= MOST_FAILED
+    paced &= figures.failed_share(output) <= figures.MOST_FAILED
     whole = output.tool != WRK2 or (output.duration_s or math.inf) > figures.WRK2_WARM_UP_S  # else all is warm-up
     if not (base and paced and whole) or figures.fell_short(output) or figures.has_queue(output) or _began_with(output):
         return
