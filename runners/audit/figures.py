@@ -1,6 +1,7 @@
 """Figures that the rules derive from an output: latencies, rates, shortfall (what was offered but not achieved)."""
 
 import math
+import re
 
 from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.output import Output
@@ -25,6 +26,7 @@ JUST_OVER = 1.001  # a late timer may report a time-out up to this factor later
 BROKE_OFF = 0.5  # share of the planned duration; a run that ended earlier offered nothing in the rest of it
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
+_TIMED_OUT = re.compile(r"\btime(?:d |)out\b.*\bafter (\d{1,7}) ms\b")
 FASTEST_RPS = 1e8  # no machine achieves a higher rate
 
 
@@ -74,13 +76,15 @@ def opened(output: Output) -> int | None:
     return connections // threads * threads
 
 
-def _open_after_s(output: Output) -> float:
+def opening_s(output: Output) -> float:
+    """Return how long (s) a tool that opens a connection per 5 ms in every thread, as wrk2 does, takes to open all."""
     return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1))
 
 
-def opening_s(output: Output) -> float:
-    """Return how long (s) wrk2 takes to open its connections, one per 5 ms in every thread; 0 for other tools."""
-    return _open_after_s(output) if output.tool == WRK2 else 0.0
+def commands_above(output: Output) -> list[str]:
+    """Return the lines above an output that have a command of its tool."""
+    command = re.compile(rf"(?i)\b{re.escape(output.tool or WRK)}\S*\s(?:.*\s)?-")
+    return [line.text for line in output.text_above if command.search(line.text)]
 
 
 def slow_from_the_start(output: Output) -> bool:
@@ -96,9 +100,8 @@ def fell_short(output: Output) -> bool:
         return False
     if timed_out(output):
         return False
-    lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
-    if median is not None and slow_from_the_start(output):
-        median = 0.0  # nothing waited
+    lost, after = lost_s(output), rate_after_warm_up(output)
+    median = None if slow_from_the_start(output) else at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
         return True  # half of the requests waited: more than the start of a run explains
     upper = at(output, 0.75) if output.tool == WRK2 else None
@@ -106,7 +109,7 @@ def fell_short(output: Output) -> bool:
         return True  # a quarter of the requests waited, after the calibration, about as long as the shortfall
     if output.tool == "vegeta":
         return False  # it sends at its rate whatever comes back: the shortfall is the wait for the last responses
-    if lost <= _open_after_s(output) + START_S:
+    if lost <= opening_s(output) + START_S:
         return False
     return after is None or after < LEAST_ACHIEVED * offered
 
@@ -143,9 +146,11 @@ def left_out(output: Output) -> int | None:
 
 
 def timed_out(output: Output) -> bool:
-    """Return whether the median is at the tool's time-out, so that at least half of the requests had no response."""
-    limit_s, median = facts(output.tool).timeout_s, at(output, 0.5)
-    return limit_s is not None and median is not None and AT_BOUND * limit_s <= median / 1e6 <= JUST_OVER * limit_s
+    """Return whether the median is at a time-out, of the tool or printed: half of the requests had no response."""
+    median_s = (at(output, 0.5) or 0.0) / 1e6
+    printed = (int(ms) / 1e3 for line in output.report.diagnostics for ms in _TIMED_OUT.findall(line))
+    limits_s = (facts(output.tool).timeout_s or 0.0, *printed)
+    return any(0 < AT_BOUND * limit_s <= median_s <= JUST_OVER * limit_s for limit_s in limits_s)
 
 
 def has_queue(output: Output) -> bool:
@@ -200,10 +205,11 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 def dead_connections(output: Output) -> int:
     """Estimate the number of connections without any response, each of which wrk2 counts as a time-out every 2 s."""
-    errors, duration = output.report.socket_errors, finite(output.duration_s)
-    if errors is None or not errors.timeout or output.tool == WRK:
+    errors, of_wrk = output.report.socket_errors, output.tool == WRK  # wrk 3, whose first check counts too
+    duration = finite(output.report.elapsed_s if of_wrk else output.duration_s)
+    if errors is None or not errors.timeout:
         return 0
-    checks = max(1.0, duration // CHECK_S - 1) if duration else 1.0
+    checks = max(1.0, duration // CHECK_S - (not of_wrk)) if duration else 1.0
     return min(output.connections or errors.timeout, max(1, round(errors.timeout / checks)))
 
 
