@@ -51,12 +51,8 @@ def test_the_shortest_latency_is_above_no_mean_or_median(least: str, seen: bool)
 
 @pytest.mark.parametrize(("threads", "seen"), [(1, False), (4, True)])
 def test_each_thread_opens_its_connections_by_itself(threads: int, seen: bool) -> None:
-    text = replaced(
-        HEALTHY,
-        ("-t1 -c8", f"-t{threads} -c320"),
-        ("1 threads and 8", f"{threads} threads and 320"),
-        ("-R2000", "-R2060"),
-    )  # 1.75 s of load are missing
+    text = HEALTHY.replace("-t1 -c8", f"-t{threads} -c320").replace("1 threads and 8", f"{threads} threads and 320")
+    text = replaced(text, ("-R2000", "-R2060"))  # 1.75 s of load are missing
     assert ("RAT006" in remarks(text)) is seen
 
 
@@ -74,31 +70,19 @@ def test_a_run_of_a_round_number_of_requests_waits_for_the_last(total: int, bad:
     assert ("SMP003" in remarks(text)) is seen
 
 
-HUNG = replaced(
-    CLOSED, (" -s get.lua", ""), ("-t2 -c2", "-t2 -c9"), ("2 threads and 2", "2 threads and 9"), ("10.00ms", "2.00ms")
-)
+PLAIN = CLOSED.replace(" -s get.lua", "")
+HUNG = replaced(PLAIN, ("-t2 -c2", "-t2 -c9"), ("2 threads and 2", "2 threads and 9"), ("10.00ms", "2.00ms"))
+UNEVEN = replaced(PLAIN, ("12000", "24000"), ("200.00", "400.00"), ("Req/Sec   100.00", "Req/Sec   800.00"))
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
         (HUNG, "rate and mean latency keep 0.4 busy"),
-        (CLOSED.replace(" -s get.lua", ""), ""),
+        (PLAIN, ""),
         (replaced(HUNG, ("-d1m ", "-d1m -s think.lua ")), ""),  # the script may pause
-        (
-            replaced(CLOSED, (" -s get.lua", ""), ("12000 requests in 1.00m", "13800 requests in 1.15m")),
-            "60 s took 69 s",
-        ),
-        (
-            replaced(
-                CLOSED,
-                (" -s get.lua", ""),
-                ("12000", "24000"),
-                ("200.00", "400.00"),
-                ("100.00      9.00", "800.00      9.00"),
-            ),
-            "Req/Sec makes 1 600/s in all",
-        ),
+        (replaced(PLAIN, ("12000 requests in 1.00m", "13800 requests in 1.15m")), "60 s took 69 s"),
+        (UNEVEN, "Req/Sec makes 1 600/s in all"),
     ],
 )
 def test_connections_of_a_closed_loop_that_hung_are_named(text: str, shown: str) -> None:
@@ -107,11 +91,11 @@ def test_connections_of_a_closed_loop_that_hung_are_named(text: str, shown: str)
     assert loop.partition("; connections hung: ")[2] == shown
 
 
-HEY = "Summary:\n  Total: 20.0 secs\n  Average: 0.0100 secs\n  Requests/sec: 300.0\n\nStatus code distribution:\n"
-HEY += "  [200] 6000 responses\n"
-BOMBARDIER = (
-    "Bombarding http://host:80 for 20s using 10 connections\nReqs/sec 300.00 4.00 500.00\nLatency 10.00ms 1.00ms 40ms\n"
-)
+BOMBARDIER = """Bombarding http://host:80 for 20s using 10 connections
+Reqs/sec 300.00 4.00 500.00
+Latency 10.00ms 1.00ms 40ms
+1xx - 0, 2xx - 6000, 3xx - 0, 4xx - 0, 5xx - 0
+"""
 
 
 @pytest.mark.parametrize(
@@ -122,7 +106,7 @@ def test_only_a_loop_whose_command_gives_no_rate_must_be_busy(command: str, hung
 
 
 def test_connections_are_those_that_were_opened() -> None:
-    assert "each of the 8 connections" in said(replaced(HUNG, ("-t2 -c9", "-t2 -c9")), "RAT004")
+    assert "each of the 8 connections" in said(HUNG, "RAT004")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +173,8 @@ def test_a_mean_of_few_responses_needs_more_of_them_and_no_percentiles() -> None
 
 @pytest.mark.parametrize(("requests", "seen"), [(40, False), (4_000, True)])
 def test_few_samples_have_no_percentile_that_could_be_lacking(requests: int, seen: bool) -> None:
-    text = f"Summary:\n  Total: 20 secs\n  Requests/sec: {requests / 20}\n  95% in 0.4 secs\n  [200] {requests} responses\n"
+    text = f"Summary:\n  Total: 20 secs\n  Requests/sec: {requests / 20}\n  95% in 0.4 secs\n"
+    text += f"  [200] {requests} responses\n"
     assert ("RUN005" in remarks(text)) is seen
 
 
