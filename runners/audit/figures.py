@@ -27,6 +27,7 @@ BROKE_OFF = 0.5  # share of the planned duration; a run that ended earlier offer
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
 _TIMED_OUT = re.compile(r"\btime(?:d |)out\b.*\bafter (\d{1,7}) ms\b")
+COMMAND_CHARACTERS = 500  # at the beginning of a line, which have the tool and its first flag
 FASTEST_RPS = 1e8  # no machine achieves a higher rate
 
 
@@ -84,7 +85,7 @@ def opening_s(output: Output) -> float:
 def commands_above(output: Output) -> list[str]:
     """Return the lines above an output that have a command of its tool."""
     command = re.compile(rf"(?i)\b{re.escape(output.tool or WRK)}\S*\s(?:.*\s)?-")
-    return [line.text for line in output.text_above if command.search(line.text)]
+    return [line.text for line in output.text_above if command.search(line.text[:COMMAND_CHARACTERS])]
 
 
 def slow_from_the_start(output: Output) -> bool:

@@ -36,7 +36,8 @@ _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 def _too_short(output: Output) -> Iterator[Seen]:
     report, duration, parts = output.report, words.finite(output.duration_s), []
     ran_s = max(words.finite(report.elapsed_s) or 0.0, duration or 0.0)
-    ran_s = ran_s or (report.requests or 0) / (figures.achieved_rps(output) or math.inf)
+    if not ran_s and output.tool != "Locust":  # whose rate may be that of the last seconds
+        ran_s = (report.requests or 0) / (figures.achieved_rps(output) or math.inf)
     if report.requests == 0:
         yield Seen(output, "nothing was measured: the run had 0 requests", {"requests": 0})
     elif output.tool != WRK2 and ran_s > 0 and round(ran_s, 1) < BRIEF_S:

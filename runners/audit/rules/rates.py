@@ -173,21 +173,16 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": figures.achieved_rps(output)})
 
 
-def _standstill(output: Output, group: Group) -> str:
+def _standstill(output: Output) -> str:
     """Return in words what shows that connections of a closed loop without pauses hung; empty if nothing does."""
-    report, tool, alike = output.report, output.tool, [other for other in group if other.tool == output.tool]
-    commanded = tool == WRK or any(map(figures.commands_above, alike))  # and its command gives no rate
-    of_several = len({other.report.operation for other in alike}) > 1  # then the rate may be that of all operations
-    if tool not in NEVER_PAUSE or output.script or not commanded or of_several:  # a script may pause
-        return ""
-    rate, mean = figures.achieved_rps(output) or math.nan, figures.mean_us(output) or math.nan
+    report, rate, mean = output.report, figures.achieved_rps(output) or math.nan, figures.mean_us(output) or math.nan
     connections, threads, run_s = figures.opened(output) or 0, output.threads or 0, report.duration_s or math.inf
     busy, per_thread = rate * mean / 1e6 / (report.depth or 1), report.requests_per_thread
     in_all, elapsed_s = threads * ((per_thread.mean if per_thread else None) or math.nan), report.elapsed_s or 0.0
-    counted = not report.errors or facts(tool).failures == "counted"  # else the time of failures is in no latency
-    long = tool == WRK or (report.requests or 0) >= ROUNDS * connections
+    counted = not report.errors or facts(output.tool).failures == "counted"  # else failures take time, too
+    long = output.tool == WRK or (report.requests or 0) >= ROUNDS * connections
     shown = {
-        f"rate and mean latency keep {busy:.2g} busy": counted and long and busy < STILL * connections,
+        f"rate and mean latency keep {round(busy, 2):g} busy": counted and long and busy < STILL * connections,
         f"Req/Sec makes {words.rate(in_all)} in all": in_all > UNEVEN * rate and rate >= SMOOTH_RPS * threads,
         f"{run_s:g} s took {elapsed_s:g} s": elapsed_s > max(LATE * run_s, run_s + figures.START_S),
     }
@@ -197,6 +192,9 @@ def _standstill(output: Output, group: Group) -> str:
 @rule("RAT004", of_group=True)
 def _closed_loop(group: Group) -> Iterator[Seen]:
     of_run: set[str] = set()  # operations that one run measured, in one closed loop
+    commanded = {WRK} | {one.tool for one in group if one.tool in NEVER_PAUSE and figures.commands_above(one)}
+    if len({output.report.operation for output in group} - {""}) > 1:
+        commanded.discard("YCSB")  # its rate may be that of all operations
     for output in group:
         connections, largest, rate = figures.opened(output), figures.largest_us(output), figures.achieved_rps(output)
         operation, known = output.report.operation, rate or connections or output.report.requests
@@ -209,7 +207,8 @@ def _closed_loop(group: Group) -> Iterator[Seen]:
         of_run = {operation} - {""}
         several = f"{words.count(connections)} connections" if connections else "connections"
         sender = "the connection" if connections == 1 else f"each of the {several}"
-        text = said("RAT004", sender, _standstill(output, group))
+        never_pauses = output.tool in commanded and not output.script  # which may pause
+        text = said("RAT004", sender, _standstill(output) if never_pauses else "")
         evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
         if largest and rate and connections:
             unsent = max(0, round(rate / connections * largest / 1e6) - 1)

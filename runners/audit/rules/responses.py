@@ -14,7 +14,7 @@ from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
 ONE_KIND = 0.05  # a mixed load with at most this share of one kind is no mix
 APART = 0.1  # the sizes of two kinds of response must differ by this share, so that a mean size shows the mix
-_WRK_3 = re.compile(r"\bwrk[ /-]v?3\.\d")  # before wrk 4.0
+_WRK_3 = re.compile(r"\bwrk[ /-]v?3\.[01]\.\d\b")  # before wrk 4.0
 _KIND = re.compile(r"[a-z]+")
 
 
