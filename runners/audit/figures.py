@@ -1,6 +1,7 @@
 """Figures that the rules derive from an output: latencies, rates, shortfall (what was offered but not achieved)."""
 
 import math
+import re
 
 from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.output import Output
@@ -9,6 +10,7 @@ from runners.words import finite
 
 LEAST_ACHIEVED = 0.99  # the offered rate counts as achieved from this share of it on
 BEYOND = 1.1  # share of the offered rate; a run that makes up for a late start stays below it
+MOST_FAILED = 0.01  # share of the requests; if more failed, percentiles may be those of failures
 FEW_ERRORS = 0.001  # a smaller share of errors hardly moves the rate or a percentile up to p99
 CHECK_S = 2.0  # how often wrk2 looks for connections that wait too long
 LEAST_LOST_S = 0.2  # a smaller shortfall is only the wait for the last responses
@@ -24,6 +26,8 @@ JUST_OVER = 1.001  # a late timer may report a time-out up to this factor later
 BROKE_OFF = 0.5  # share of the planned duration; a run that ended earlier offered nothing in the rest of it
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
+_TIMED_OUT = re.compile(r"\btime(?:d |)out\b.*\bafter (\d{1,7}) ms\b")
+COMMAND_CHARACTERS = 500  # at the beginning of a line, which have the tool and its first flag
 FASTEST_RPS = 1e8  # no machine achieves a higher rate
 
 
@@ -74,8 +78,20 @@ def opened(output: Output) -> int | None:
 
 
 def opening_s(output: Output) -> float:
-    """Return how long (s) wrk2 takes to open its connections, one per 5 ms in every thread; 0 for other tools."""
-    return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
+    """Return how long (s) a tool that opens a connection per 5 ms in every thread, as wrk2 does, takes to open all."""
+    return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1))
+
+
+def commands_above(output: Output) -> list[str]:
+    """Return the lines above an output that have a command of its tool."""
+    command = re.compile(rf"(?i)\b{re.escape(output.tool or WRK)}\S*\s(?:.*\s)?-")
+    return [line.text for line in output.text_above if command.search(line.text[:COMMAND_CHARACTERS])]
+
+
+def slow_from_the_start(output: Output) -> bool:
+    """Return whether the fastest response took at least half of the median; a queue that grows begins with nothing."""
+    least, median = output.report.least_us, at(output, 0.5)
+    return least is not None and median is not None and least >= 0.5 * median > 0
 
 
 def fell_short(output: Output) -> bool:
@@ -85,7 +101,8 @@ def fell_short(output: Output) -> bool:
         return False
     if timed_out(output):
         return False
-    lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
+    lost, after = lost_s(output), rate_after_warm_up(output)
+    median = None if slow_from_the_start(output) else at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
         return True  # half of the requests waited: more than the start of a run explains
     upper = at(output, 0.75) if output.tool == WRK2 else None
@@ -93,7 +110,7 @@ def fell_short(output: Output) -> bool:
         return True  # a quarter of the requests waited, after the calibration, about as long as the shortfall
     if output.tool == "vegeta":
         return False  # it sends at its rate whatever comes back: the shortfall is the wait for the last responses
-    if lost <= WRK2_OPENS_S * (output.connections or 0) + START_S:
+    if lost <= opening_s(output) + START_S:
         return False
     return after is None or after < LEAST_ACHIEVED * offered
 
@@ -130,15 +147,17 @@ def left_out(output: Output) -> int | None:
 
 
 def timed_out(output: Output) -> bool:
-    """Return whether the median is at the tool's time-out, so that at least half of the requests had no response."""
-    limit_s, median = facts(output.tool).timeout_s, at(output, 0.5)
-    return limit_s is not None and median is not None and AT_BOUND * limit_s <= median / 1e6 <= JUST_OVER * limit_s
+    """Return whether the median is at a time-out, of the tool or printed: half of the requests had no response."""
+    median_s = (at(output, 0.5) or 0.0) / 1e6
+    printed = (int(ms) / 1e3 for line in output.report.diagnostics for ms in _TIMED_OUT.findall(line))
+    limits_s = (facts(output.tool).timeout_s or 0.0, *printed)
+    return any(0 < AT_BOUND * limit_s <= median_s <= JUST_OVER * limit_s for limit_s in limits_s)
 
 
 def has_queue(output: Output) -> bool:
     """Return whether a queue of requests grew during the run: the longest wait is at least half of `lost_s`."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
-    if largest is None or not is_open_loop(output) or timed_out(output):
+    if largest is None or not is_open_loop(output) or timed_out(output) or slow_from_the_start(output):
         return False
     if median is None and output.tool == WRK2:
         median = mean_us(output)  # which is near the median of a queue that grows evenly
@@ -147,6 +166,7 @@ def has_queue(output: Output) -> bool:
     # if the shortfall is not known: the maximum is above a second, and the median at least a quarter of it
     unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
     unknown = unknown and (samples(output)[0] or ENOUGH_BEYOND * 2) >= ENOUGH_BEYOND * 2  # fewer have no median
+    unknown = unknown and failed_share(output) <= MOST_FAILED  # else the wait may be that of failures
     return unknown and largest >= QUEUE_US and median is not None and median >= QUEUE_SHARE * largest
 
 
@@ -186,10 +206,11 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 def dead_connections(output: Output) -> int:
     """Estimate the number of connections without any response, each of which wrk2 counts as a time-out every 2 s."""
-    errors, duration = output.report.socket_errors, finite(output.duration_s)
-    if errors is None or not errors.timeout or output.tool == WRK:
+    errors, of_wrk = output.report.socket_errors, output.tool == WRK  # wrk 3, whose first check counts too
+    duration = finite(output.report.elapsed_s if of_wrk else output.duration_s)
+    if errors is None or not errors.timeout:
         return 0
-    checks = max(1.0, duration // CHECK_S - 1) if duration else 1.0
+    checks = max(1.0, duration // CHECK_S - (not of_wrk)) if duration else 1.0
     return min(output.connections or errors.timeout, max(1, round(errors.timeout / checks)))
 
 

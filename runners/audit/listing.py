@@ -24,7 +24,12 @@ UNKNOWN = (
     "the data set",
     "whether server and generator shared one machine",
 )
-_LOCAL = re.compile(r"(?i)(?:[a-z+]*://|//)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?)(?![\w.-])")
+#: Addresses that tell whether a server is on the generator's machine: local ones, and names of hosts on the Internet.
+_TELLING = re.compile(
+    r"(?i)(?<![\w.-])(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[?::1\]?)(?![\w.-])"
+    r"|//(?:[\w-]+\.)+(?!(?:local|internal|lan|test)\b)[a-z]{2,}(?![\w.-])"
+)
+_ERROR = re.compile(r"\b(?:Get|dial tcp) \S+: ")  # of a tool written in Go
 SHOWN = 3  # most places of outputs that one line lists
 _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
 
@@ -61,9 +66,17 @@ def _short_lines(audit: Audit) -> Iterator[str]:
 
 
 def _unknown(group: Group) -> tuple[str, ...]:
-    """Return the facts that a document's outputs lack. A generator and a server at a local address share a machine."""
-    urls = {output.url for output in group if output.url}
-    return UNKNOWN[:-1] if urls and all(map(_LOCAL.match, urls)) else UNKNOWN
+    """Return the facts that a document's outputs lack."""
+    servers = {address for output in group if (address := _server(output))}
+    return UNKNOWN[:-1] if servers and all(map(_TELLING.search, servers)) else UNKNOWN
+
+
+def _server(output: Output) -> str:
+    """Return the text that names an output's server: its URL, else the commands of its tool above it and errors."""
+    errors = [line.text for line in output.text_above if _ERROR.search(line.text)]
+    lines = (line for line in (*figures.commands_above(output), *errors) if "//" in line or _TELLING.search(line))
+    url = output.url or "///"
+    return " ".join(lines) if url.startswith("///") else url
 
 
 def plain(text: str) -> str:

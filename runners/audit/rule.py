@@ -1,4 +1,4 @@
-"""Types for a rule of the audit and for its findings; rules.toml has each rule's name, severity and remedy."""
+"""Types for a rule of the audit and for its findings; rules.toml has each rule's name, severity, texts and remedy."""
 
 import re
 import tomllib
@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from runners.audit.figures import samples
+from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
 from runners.words import Value
@@ -52,11 +54,16 @@ class Rule:
     look: Callable[[Group], Iterable[Seen]]  # yields the findings in the outputs of one report
 
 
+def said(code: str, *parts: Value) -> str:
+    """Return the text of a finding of the rule `code`: its `says` in rules.toml, with `parts` in place of its {}."""
+    return TABLE[code]["says"].format(*parts)
+
+
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
     """Return a decorator that makes a function of an Output (of a Group if `of_group`) the rule `code`."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
-        name, theme, severity, reason, remedy = TABLE[code].values()
+        name, theme, severity, reason, remedy, *_ = TABLE[code].values()
         look_at_group = look if of_group else lambda group: chain.from_iterable(map(look, group))
         return Rule(code, name, theme, Severity(severity), reason, remedy, look_at_group)
 
@@ -88,7 +95,8 @@ class Remark:
         tool, known, command = self.output.tool, facts(self.output.tool), self.output.command
         asked = self.output.report.latencies.count is not None  # wrk2 prints it only with the percentiles
         asked |= command is not None and _ASKS_FOR_PERCENTILES.search(command.text) is not None
-        lacks = any(part.startswith("percentiles") for part in self.output.missing) and known.percentiles
+        few = (count := samples(self.output)[0]) is not None and count < ENOUGH_BEYOND  # to have percentiles
+        lacks = any(part.startswith("percentiles") for part in self.output.missing) and known.percentiles and not few
         to = f" to {tool}" if tool in (WRK, WRK2, TRUEPACE) else ""
         percentiles = f"; {known.percentiles}{to}" if lacks and not (asked and is_like_wrk(tool)) else ""
         timeout = "--timeout" if is_like_wrk(tool) else "the time-out"

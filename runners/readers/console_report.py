@@ -100,6 +100,7 @@ class ConsoleReport:
     latency: ThreadStats | None = None
     requests_per_thread: ThreadStats | None = None
     latencies: Latencies = Latencies()  # response times; in a closed loop (wrk), service times
+    least_us: float | None = None  # the shortest latency
     uncorrected: Latencies = Latencies()  # service times, which wrk2 prints with `-U`
     requests: int | None = None
     elapsed_s: float | None = None  # from the line `N requests in …`, like `bytes_read`

@@ -19,6 +19,7 @@ from runners.readers.wrk_console import LONGEST_LINE, clean
 
 NEGATIVE = "a time below zero: the clock was set during the run"
 LONGEST_BLOCK = 1_000  # lines of a summary; the longest one, k6's with metrics of many groups, has hundreds
+LEAST_SUCCEEDED = 0.99  # of vegeta's requests by its throughput, which is rounded; if fewer did, some failed
 MOST_BLANK = 4  # lines between two pieces of an output
 MOSTLY_MISSING = 0.5  # if this share of the bytes of bodies of another length is missing, the bodies are missing
 _COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
@@ -32,7 +33,7 @@ _TOTAL = re.compile(r"\s*summary =\s+(\d{1,18}) in ")  # of JMeter
 _BUSY = 0.9  # share of k6's users that had a request or pause all the time
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
-_TIMES = {"mean": "mean", "avg": "mean", "stdev": "stdev", "std": "stdev", "max": "max", "iteration": "iteration"}
+_TIMES = {"avg": "mean", "std": "stdev"} | {name: name for name in ("mean", "stdev", "min", "max", "iteration")}
 
 
 def _is_count(name: str) -> bool:
@@ -257,7 +258,9 @@ class Summary:
         if self.tool in ("k6", "nighthawk") and requests and rate:
             elapsed_s = requests / rate
         if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
-            rate = requests / elapsed_s
+            rate, succeeded = requests / elapsed_s, round(figures.get("throughput_rps", requests) * elapsed_s)
+            if not self.codes and succeeded < LEAST_SUCCEEDED * requests:
+                self.failed = requests - succeeded
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
         offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # only some scenarios have a rate
@@ -274,6 +277,7 @@ class Summary:
             depth=figures.get("n_depth"),
             latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max")),
             latencies=Latencies(rows=tuple(sorted(self.rows.items()))),
+            least_us=figures.get("min"),
             requests=requests,
             elapsed_s=elapsed_s,
             non_2xx=figures.get("non_2xx", bad or None),

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Group, Seen, Severity, rule
+from runners.audit.rule import Group, Seen, Severity, rule, said
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out_by_warm_up
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
@@ -19,6 +19,7 @@ BUCKET = 0.002  # share of a value by which the upper end of its histogram bucke
 INVENTED = 0.03  # share by which wrk's rate may exceed connections / mean latency
 CONTRADICTING = 0.1  # the same of another tool
 _PIPELINE = re.compile(r"(?i)pipelin.*\s--\s(?:.*\s)?(\d{1,5})\s*$")  # a script with the depth of its pipeline
+_ADDED = "wrk adds samples that it did not take after each long one, and mean and high percentiles hold them"
 MOST_OF_HEY = 1_000_000  # responses that hey keeps
 OF_THE_MEAN = 0.1  # share by which a mean may lie outside its bounds, because percentiles may be estimates
 ENOUGH_ROWS = 4  # percentiles; two outputs of different runs may agree in fewer
@@ -98,6 +99,10 @@ def _contradictions(output: Output) -> Iterator[Seen]:
     if most is not None and mean is not None and mean > most * (1 + ROUNDED):
         text = f"the mean of {words.latency(mean)} lies above the maximum"
         yield Seen(output, text, {"mean_us": mean, "max_us": most})
+    least, middle = report.least_us or 0.0, min(filter(None, (mean, latencies.at(0.5))), default=math.inf)
+    if least > middle * (1 + ROUNDED) + WHOLE_US * facts(output.tool).whole_ms:
+        text = f"the shortest latency of {words.latency(least)} lies above mean or median, {words.latency(middle)}"
+        yield Seen(output, text, {"min_us": least, "middle_us": middle})
     yield from _impossible_mean(output)
     if NEGATIVE in report.extra:
         yield Seen(output, NEGATIVE)
@@ -196,12 +201,8 @@ def _more_than_connections(output: Output) -> Iterator[Seen]:
     if least_rps * least_us / 1e6 <= connections * depth * (1 + (INVENTED if of_wrk else CONTRADICTING)):
         return
     within = f", up to {depth} requests in each," if depth > 1 else ""
-    why = "wrk adds samples that it did not take after each long one, and mean and high percentiles hold them"
-    text = (
-        f"{words.several(connections, 'connection')}{within} at a mean of {words.latency(mean)} can have "
-        f"{reckoned:.2f} responses per second, and had {rate:.2f}: "
-        f"{why if of_wrk else 'latency and rate contradict each other'}"
-    )
+    of = f"{words.several(connections, 'connection')}{within} at a mean of {words.latency(mean)}"
+    text = said("SUM004", of, reckoned, rate, _ADDED if of_wrk else "latency and rate contradict each other")
     evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
     yield Seen(output, text, evidence, Severity.NOTE if of_wrk else None, rate / reckoned)
 

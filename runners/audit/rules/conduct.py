@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Seen, Severity, rule
+from runners.audit.rule import Seen, Severity, rule, said
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.tools import WRK2, facts, is_like_wrk
@@ -15,7 +15,8 @@ from runners.readers.tools import WRK2, facts, is_like_wrk
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
 WARM_UP_SLACK = 1.5
-SHORT_S = 1.0
+SHORT_S, BRIEF_S = 3.0, 10.0  # the start is a good part of such runs
+FEWEST_FOR_P99 = 1_000
 _COMPLAINT = re.compile(
     r"(?i)\b(?:unable|errors?|invalid|unknown|refused|reset by|timed out|can(?:no|')t|failed|failure|warning|usage:"
     r"|total of \d+ requests completed|insufficient|could(?: not|n't)|not found|too many|exceeded|segmentation|killed"
@@ -35,10 +36,13 @@ _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 def _too_short(output: Output) -> Iterator[Seen]:
     report, duration, parts = output.report, words.finite(output.duration_s), []
     ran_s = max(words.finite(report.elapsed_s) or 0.0, duration or 0.0)
+    if not ran_s and output.tool != "Locust":  # whose rate may be that of the last seconds
+        ran_s = (report.requests or 0) / (figures.achieved_rps(output) or math.inf)
     if report.requests == 0:
         yield Seen(output, "nothing was measured: the run had 0 requests", {"requests": 0})
-    elif output.tool != WRK2 and 0 < ran_s < SHORT_S:
-        yield Seen(output, f"the whole run took {words.seconds(ran_s)}", {"ran_s": ran_s}, Severity.WARNING, -ran_s)
+    elif output.tool != WRK2 and ran_s > 0 and round(ran_s, 1) < BRIEF_S:
+        severity = Severity.WARNING if ran_s < SHORT_S else Severity.NOTE
+        yield Seen(output, f"the whole run took {words.seconds(ran_s)}", {"ran_s": ran_s}, severity, -ran_s)
     if output.tool != WRK2:
         return
     means: dict[str, tuple[float | None, ...]] = {"calibration": report.calibrations_us}
@@ -86,10 +90,7 @@ def _warm_up(output: Output) -> Iterator[Seen]:
     short = output.duration_s is not None and output.duration_s <= figures.WRK2_WARM_UP_S
     if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
         return
-    text = (
-        f"{words.count(lost)} of {words.count(requests)} requests, those of the first "
-        f"{words.seconds(figures.warm_up_s(output))}, are in the rate and not in the percentiles"
-    )
+    text = said("RUN004", words.count(lost), words.count(requests), words.seconds(figures.warm_up_s(output)))
     yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
 
 
@@ -100,7 +101,12 @@ def _cut(output: Output) -> Iterator[Seen]:
     of_service = bool(report.uncorrected) and not report.latencies  # its run's own output stands elsewhere
     if not output.missing or output.report.columns > 1 or uncounted or of_service or report.requests == 0:
         return  # rule SMP002 reports that a bare table of percentiles lacks the number of samples
-    text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
+    known = figures.samples(output)[0]
+    count, text, threads = known or 0, f"the output lacks {words.listed(output.missing)}", output.threads
+    if known and count < FEWEST_FOR_P99 and all(part.startswith("percentiles b") for part in output.missing):
+        return  # the tool prints no more of so few; rule SMP001 looks at those that it prints
+    if known is not None and count < ENOUGH_BEYOND and "percentiles" in output.missing:
+        text += f"; its mean is that of {words.several(count, 'response')}"
     mean = words.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
         in_all = words.rate(threads * mean)
@@ -122,12 +128,9 @@ def _stopped(output: Output) -> Iterator[Seen]:
 @rule("RUN008")
 def _slow_to_open(output: Output) -> Iterator[Seen]:
     opening, duration = figures.opening_s(output), words.finite(output.duration_s)
-    if duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
-        text = (
-            f"wrk2 opens a thread's connections one in 5 ms: {words.count(output.connections)} over "
-            f"{words.several(output.threads or 1, 'thread')} take {words.seconds(opening)} "
-            f"of {words.seconds(duration)}, in which less than the rate is offered"
-        )
+    if output.tool == WRK2 and duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
+        connections, threads = words.count(output.connections), words.several(output.threads or 1, "thread")
+        text = said("RUN008", connections, threads, words.seconds(opening), words.seconds(duration))
         yield Seen(output, text, {"opening_s": opening, "duration_s": duration}, size=opening / duration)
 
 
@@ -169,12 +172,17 @@ def _no_count(output: Output) -> Iterator[Seen]:
         return
     if report.requests_per_s is not None and (output.report.columns > 1 or not is_like_wrk(output.tool)):
         return
-    text = (
-        f"percentiles without their number of samples: whether {words.level(highest)} rests on ten responses or on one "
-        "can't be known"
-    )
+    text = said("SMP002", words.level(highest))
     evidence = {"highest_percentile": highest, "rows": len(report.latencies.rows)}
     yield Seen(output, text, evidence, size=highest)
+
+
+def _ran_to_its_last_response(output: Output) -> bool:
+    """Return whether a run had a fixed number of requests, by its tool or as a round one, all of which succeeded."""
+    requests = output.report.requests or 0
+    rounded = requests >= FEWEST_FOR_P99 and float(f"{requests:.1e}") == requests and output.tool != "autocannon"
+    lost = output.report.errors or (output.report.socket_errors and output.report.socket_errors.total)
+    return output.tool == "ab" or (rounded and not lost and not is_like_wrk(output.tool))
 
 
 @rule("SMP003")
@@ -196,13 +204,10 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     share = longest / 1e6 / timeout_s if timeout_s and facts(output.tool).timeout_s else 0.0
     if timeout_s and figures.AT_BOUND <= share <= figures.JUST_OVER:
         named = "the maximum" if largest is not None else "a percentile"
-        text = (
-            f"{named} of {words.latency(longest)} lies at {output.tool}'s time-out of {words.seconds(timeout_s)}: what "
-            "took longer is not in it"
-        )
+        text = said("SMP003", named, words.latency(longest), output.tool, words.seconds(timeout_s))
         yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s})
         return
-    run_s = output.duration_s if output.tool != "ab" else None  # which runs until all its requests are done
+    run_s = None if _ran_to_its_last_response(output) else output.duration_s
     if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
         text = (
             f"the maximum of {words.latency(largest)} is as long as the run of {words.seconds(run_s)}: longer waits "

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runners import words
-from runners.audit.rule import Group, Seen, rule
+from runners.audit.rule import Group, Seen, rule, said
 from runners.readers.output import Output
 
 Words = npt.NDArray[np.uint64]
@@ -160,10 +160,7 @@ def _unseeded(output: Output) -> Iterator[Seen]:
     match = replay(errors, requests, output.threads or 1, drawn or ())
     if match is None:
         return
-    text = (
-        f"{words.count(errors)} is exactly how often the script's unseeded random numbers ask for "
-        f"{match.absent}, in {words.count(requests)} requests: every run repeats the count"
-    )
+    text = said("ERR002", words.count(errors), match.absent, words.count(requests))
     evidence: dict[str, words.Value] = {
         "non_2xx": errors, "requests": requests, "absent_share": round(match.chance, 6),
         "expected": round(match.expected, 1), "stdev": round(match.stdev, 1),
@@ -237,12 +234,7 @@ def _two_draws(group: Group) -> Iterator[Seen]:
             near = [output for output, sent in writers if abs(sent - writes) <= NEAR_WRITES * writes]
             for own, output in cluster if len(cluster) > 1 and near else ():
                 errors, requests = output.report.errors, output.report.requests or 0
-                text = (
-                    f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script "
-                    "draws two unseeded numbers a request (key and value) and the read script one: after "
-                    f"{words.count(own)} writes of a thread the replayed sequence gives this count, and the same "
-                    f"number explains {len(cluster)} outputs"
-                )
+                text = said("ERR003", words.count(errors), words.count(requests), words.count(own), len(cluster))
                 evidence: dict[str, words.Value] = {
                     "non_2xx": errors, "requests": requests, "keys": keys, "writes_of_a_thread": own,
                     "writes_of_a_thread_all": writes, "written_by": near[-1].place, "outputs_explained": len(cluster),

@@ -6,17 +6,20 @@ from itertools import pairwise
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Group, Seen, rule
+from runners.audit.rule import Group, Seen, rule, said
 from runners.readers.output import Output
-from runners.readers.tools import TRUEPACE, WRK, WRK2
+from runners.readers.tools import TRUEPACE, WRK, WRK2, facts
 
 QUEUED = 0.15  # least median / maximum of waits in a queue that grew; it is a half if the queue grew evenly
 IMPOSSIBLE_US = 1e9  # wrk2's calibration prints a number above it if there was no response
 RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
 BURST = 10.0  # least p90 / p50; squared: least p99 / p50. Requests leave evenly: the server stalled for such a share
 BURST_US = 20_000.0
-MOST_FAILED = 0.01  # share of the requests; if more failed, percentiles may be those of failures
 DROPPED = "dropped_iterations: "
+NEVER_PAUSE = (WRK, "hey", "oha", "bombardier", "h2load", "YCSB")
+STILL = 0.6  # share of the connections; if fewer are busy on average, the others stood still
+ROUNDS = 10  # requests of a connection, of which the first and the last hardly count
+UNEVEN, SMOOTH_RPS, LATE = 1.5, 100.0, 1.1  # wrk counts Req/Sec in each 100 ms in which a response came
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
 LEFT_BEHIND = 0.1  # share by which the backlog after the calibration (s) may differ from the longest wait
@@ -43,10 +46,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     why = ""
     if mean and connections and figures.is_busy(output) and not figures.has_queue(output):
         why = f": {words.several(connections, 'connection')} with a mean of {words.latency(mean)} have no more"
-    text = (
-        f"{words.rate(achieved)} of {words.rate(offered)} was achieved, {words.percent(share)}"
-        f" (offered: {output.offered_by}){why}"
-    )
+    text = said("RAT001", words.rate(achieved), words.rate(offered), words.percent(share), output.offered_by, why)
     evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
     yield Seen(output, text, evidence, size=1 - share)
 
@@ -69,10 +69,7 @@ def _backlog(output: Output) -> Iterator[Seen]:
         return
     if achieved < figures.LEAST_ACHIEVED * offered or figures.has_queue(output) or figures.is_of_no_run(output):
         return
-    text = (
-        f"the rate of {words.rate(offered)} was met, yet responses took {words.latency(mean)} on average: "
-        f"{words.count(offered * mean / 1e6)} requests waited at any time"
-    )
+    text = said("RAT010", words.rate(offered), words.latency(mean), words.count(offered * mean / 1e6))
     yield Seen(output, text, {"offered_rps": offered, "mean_us": round(mean)}, size=mean)
 
 
@@ -82,10 +79,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
     offered, achieved, largest = output.offered_rps, figures.achieved_rps(output), figures.largest_us(output)
     errors = output.report.socket_errors
     if figures.never_offered(output) and offered and achieved is not None and largest is not None:
-        text = (
-            f"{words.rate(achieved)} of {words.rate(offered)} was achieved, yet nothing waited longer than "
-            f"{words.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
-        )
+        text = said("RAT006", words.rate(achieved), words.rate(offered), words.latency(largest))
         share = round(achieved / offered, 4)
         evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": share, "max_us": largest}
         yield Seen(output, text, evidence, size=1 - share)
@@ -107,10 +101,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
     named, value = ("p50", median) if median is not None else ("mean", mean)
     if value is None or value < QUEUED * largest:
         return
-    text = (
-        f"the latency is the length of a queue, not the time of a response: {named} {words.latency(value)} of at most "
-        f"{words.latency(largest)}; it grows with the length of the run"
-    )
+    text = said("RAT002", named, words.latency(value), words.latency(largest))
     evidence = {f"{named}_us": value, "max_us": largest}
     if duration := words.finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
@@ -123,7 +114,7 @@ def _bursts(output: Output) -> Iterator[Seen]:
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
-    paced &= figures.failed_share(output) <= MOST_FAILED
+    paced &= figures.failed_share(output) <= figures.MOST_FAILED
     whole = output.tool != WRK2 or (output.duration_s or math.inf) > figures.WRK2_WARM_UP_S  # else all is warm-up
     if not (base and paced and whole) or figures.fell_short(output) or figures.has_queue(output) or _began_with(output):
         return
@@ -133,10 +124,7 @@ def _bursts(output: Output) -> Iterator[Seen]:
         level, value = 0.99, high
     else:
         return
-    text = (
-        f"{words.level(level)} of {words.latency(value)} is {value / base:.0f} times the {known} of "
-        f"{words.latency(base)}"
-    )
+    text = said("RAT007", words.level(level), words.latency(value), value / base, known, words.latency(base))
     if output.offered_rps and figures.achieved_rps(output) is not None:
         text += ": the server stalled in bursts, and percentiles are the share of the time in them"
     yield Seen(output, text, {f"{known}_us": base, f"{words.level(level)}_us": value}, size=value / base)
@@ -147,10 +135,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
     first, mean = _began_with(output), figures.mean_us(output)
     if first is None or not mean:
         return
-    text = (
-        f"the calibration saw a mean of {words.latency(first)}, the run {words.latency(mean)}: the server began with a "
-        "backlog or cold, and what of that the run still holds is not known"
-    )
+    text = said("RAT008", words.latency(first), words.latency(mean))
     yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
 
 
@@ -174,10 +159,7 @@ def _collapsed(output: Output) -> Iterator[Seen]:
     before = unrecorded / figures.warm_up_s(output)
     if before < ACHIEVED_AT_FIRST * offered or after > COLLAPSED * min(before, offered):
         return
-    text = (
-        f"{words.rate(before)} was held during the calibration and {words.rate(after)} after it, of "
-        f"{words.rate(offered)}: the server collapsed, and the run's rate is the mean of two states"
-    )
+    text = said("RAT009", words.rate(before), words.rate(after), words.rate(offered))
     yield Seen(output, text, {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)})
 
 
@@ -191,11 +173,30 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": figures.achieved_rps(output)})
 
 
+def _standstill(output: Output) -> str:
+    """Return in words what shows that connections of a closed loop without pauses hung; empty if nothing does."""
+    report, rate, mean = output.report, figures.achieved_rps(output) or math.nan, figures.mean_us(output) or math.nan
+    connections, threads, run_s = figures.opened(output) or 0, output.threads or 0, report.duration_s or math.inf
+    busy, per_thread = rate * mean / 1e6 / (report.depth or 1), report.requests_per_thread
+    in_all, elapsed_s = threads * ((per_thread.mean if per_thread else None) or math.nan), report.elapsed_s or 0.0
+    counted = not report.errors or facts(output.tool).failures == "counted"  # else failures take time, too
+    long = output.tool == WRK or (report.requests or 0) >= ROUNDS * connections
+    shown = {
+        f"rate and mean latency keep {round(busy, 2):g} busy": counted and long and busy < STILL * connections,
+        f"Req/Sec makes {words.rate(in_all)} in all": in_all > UNEVEN * rate and rate >= SMOOTH_RPS * threads,
+        f"{run_s:g} s took {elapsed_s:g} s": elapsed_s > max(LATE * run_s, run_s + figures.START_S),
+    }
+    return f"; connections hung: {words.listed(text for text, holds in shown.items() if holds)}" * any(shown.values())
+
+
 @rule("RAT004", of_group=True)
 def _closed_loop(group: Group) -> Iterator[Seen]:
     of_run: set[str] = set()  # operations that one run measured, in one closed loop
+    commanded = {WRK} | {one.tool for one in group if one.tool in NEVER_PAUSE and figures.commands_above(one)}
+    if len({output.report.operation for output in group} - {""}) > 1:
+        commanded.discard("YCSB")  # its rate may be that of all operations
     for output in group:
-        connections, largest, rate = output.connections, figures.largest_us(output), figures.achieved_rps(output)
+        connections, largest, rate = figures.opened(output), figures.largest_us(output), figures.achieved_rps(output)
         operation, known = output.report.operation, rate or connections or output.report.requests
         known = known or output.report.closed_loop
         if figures.is_open_loop(output) or not figures.has_latency(output) or not known:
@@ -206,10 +207,8 @@ def _closed_loop(group: Group) -> Iterator[Seen]:
         of_run = {operation} - {""}
         several = f"{words.count(connections)} connections" if connections else "connections"
         sender = "the connection" if connections == 1 else f"each of the {several}"
-        text = (
-            f"closed loop: {sender} sends its next request only after a response, so no latency under a given load can "
-            "be read from it"
-        )
+        never_pauses = output.tool in commanded and not output.script  # which may pause
+        text = said("RAT004", sender, _standstill(output) if never_pauses else "")
         evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
         if largest and rate and connections:
             unsent = max(0, round(rate / connections * largest / 1e6) - 1)
@@ -239,10 +238,6 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
         if figures.fell_short(first) or slow is None or fast is None or before is None or after is None:
             continue
         if fast >= RATE_STEP * slow and after <= LATENCY_STEP * before:
-            text = (
-                f"the median falls from {words.latency(before)} to {words.latency(after)} while the rate rises from "
-                f"{words.rate(slow)} to {words.rate(fast)}: something else than the load changed, or the generator's "
-                "own waiting is measured"
-            )
+            text = said("RAT005", words.latency(before), words.latency(after), words.rate(slow), words.rate(fast))
             evidence = {"rate_rps_before": slow, "rate_rps": fast, "p50_us_before": before, "p50_us": after}
             yield Seen(second, text, evidence)

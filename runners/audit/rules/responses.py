@@ -7,13 +7,14 @@ from pathlib import Path
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Group, Seen, Severity, rule
+from runners.audit.rule import Group, Seen, Severity, rule, said
 from runners.readers.console_report import SocketErrors
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
 ONE_KIND = 0.05  # a mixed load with at most this share of one kind is no mix
 APART = 0.1  # the sizes of two kinds of response must differ by this share, so that a mean size shows the mix
+_WRK_3 = re.compile(r"\bwrk[ /-]v?3\.[01]\.\d\b")  # before wrk 4.0
 _KIND = re.compile(r"[a-z]+")
 
 
@@ -37,12 +38,21 @@ def _errors(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence, Severity.WARNING if share < figures.FEW_ERRORS else None, share)
 
 
-@rule("ERR004")
-def _socket_errors(output: Output) -> Iterator[Seen]:
-    """Yield a finding for socket errors. wrk counts time-outs in `response_complete` and `stats_record` of wrk.c."""
+@rule("ERR004", of_group=True)
+def _socket_errors(group: Group) -> Iterator[Seen]:
+    """Yield findings for socket errors. wrk 4 counts time-outs in `response_complete`, wrk 3 and wrk2 at checks."""
+    checks = any(_WRK_3.search(line.text) for output in group for line in output.text_above)
+    for output in group:
+        yield from _lost(output, at_checks=output.tool == WRK2 or (output.tool == WRK and checks))
+
+
+def _lost(output: Output, *, at_checks: bool) -> Iterator[Seen]:
     errors, requests = output.report.socket_errors or SocketErrors(), output.report.requests
     if apart := output.report.failed_apart:
         text = f"{words.several(apart, 'request')} failed, in neither rate nor latency"
+        if output.tool == "Artillery" and requests:  # which counts requests when it sends them
+            text = f"{words.count(apart)} of {words.count(requests)} requests ({_portion(apart, requests)}) failed"
+            text += ", in the rate and not in latency"
         severity = Severity.WARNING if apart < figures.FEW_ERRORS * (requests or 0) else None
         yield Seen(output, text, {"failed": apart, "requests": requests}, severity, apart / (requests or 1))
     if not errors.total:
@@ -50,7 +60,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
     counts = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}
     text = f"socket errors: {words.listed(f'{words.count(count)} {name}' for name, count in counts.items() if count)}"
     numbers: dict[str, words.Value] = {**counts}
-    if errors.timeout and output.tool == WRK:
+    if errors.timeout and output.tool == WRK and not at_checks:
         late, of = errors.timeout, requests or errors.timeout
         limit_s = max(facts(WRK).timeout_s or 0.0, (figures.largest_us(output) or 0.0) / 1e6)
         limit_s = (output.command.timeout_s if output.command else None) or limit_s
@@ -63,12 +73,13 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
             f"{words.seconds(limit_s)}"
         )
         numbers |= {"late": late, "share_late": round(share, 4), "samples": of - late, "known_below": known}
-    elif errors.timeout and output.tool == WRK2:
+    elif errors.timeout and at_checks:
         dead, connections = figures.dead_connections(output), output.connections
         waiting = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
         text += (
-            f"; wrk2 counts a connection that waits at each check, {figures.CHECK_S:g} s apart: about {waiting} had no "
-            "response for that long; percentiles hold a response that came later, and no request that never had one"
+            f"; {'wrk2' if output.tool == WRK2 else 'wrk 3'} counts a connection that waits at each check, "
+            f"{figures.CHECK_S:g} s apart: about {waiting} had no response for that long; percentiles hold a response "
+            "that came later, and no request that never had one"
         )
     yield Seen(output, text, numbers, size=errors.total / requests if requests else float(errors.total))
 
@@ -76,12 +87,10 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
 @rule("ERR006")
 def _other_length(output: Output) -> Iterator[Seen]:
     odd, requests = output.report.odd_length, output.report.requests
-    if odd and requests and odd > (output.report.non_2xx or 0):  # an error page has another length, too
-        text = (
-            f"{words.count(odd)} of {words.count(requests)} responses ({_portion(odd, requests)}) count as failed "
-            "because their length is not that of the first: ab tells no varying page from an error"
-        )
-        yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=odd / requests)
+    rest = (odd or 0) - (output.report.non_2xx or 0)  # an error page has another length, too
+    if odd and requests and rest > APART * odd:
+        text = said("ERR006", words.count(rest), words.count(requests), _portion(rest, requests))
+        yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=rest / requests)
 
 
 def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
@@ -111,11 +120,8 @@ def _one_kind(group: Group) -> Iterator[Seen]:
         if ONE_KIND < share < 1 - ONE_KIND:
             continue
         only = first if share > 0.5 else second
-        text = (
-            f"the mixed load is {only.upper()} alone: its responses have {size:.1f} bytes, those of "
-            f"{first.upper()} {first_size:.1f} and of {second.upper()} {second_size:.1f}, which makes a share of "
-            f"{words.percent(share)} {first.upper()}"
-        )
+        sizes = (first.upper(), first_size, second.upper(), second_size)
+        text = said("ERR005", only.upper(), size, *sizes, words.percent(share))
         evidence = {
             "bytes_a_response": round(size, 2),
             f"bytes_a_response_{first}": round(first_size, 2),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Seen, rule
+from runners.audit.rule import Seen, rule, said
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts
 
@@ -97,10 +97,7 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
         return
     whole = output.report.latencies.spectrum  # three points show the shape and no more
     whose = "the generator's timer, not the server" if whole else "mostly the generator's timer"
-    text = (
-        f"the median of {words.latency(median)} is {whose}: up to p90 the latency grows evenly over "
-        f"{words.latency(line.width_us)}"
-    )
+    text = said("TIM001", words.latency(median), whose, words.latency(line.width_us))
     evidence = {
         "p50_us": round(median, 1),
         "width_us": round(line.width_us, 1),
@@ -146,10 +143,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
         median, upper = mean, mean
     if median is None or upper is None or not low <= median <= high or upper > median * (1 + width):
         return
-    text = (
-        f"the median of {words.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
-        "the server writes a response in two parts, and Nagle's algorithm keeps the second one"
-    )
+    text = said("NET001", words.latency(median))
     evidence = {"p50_us": round(median, 1), "p75_us": round(upper, 1)}
     if output.report.requests_per_s and output.connections:
         evidence["requests_per_s_and_connection"] = round(output.report.requests_per_s / output.connections, 2)

@@ -82,7 +82,7 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
         QUIET | {"SUM003", "RAT007"},
     ),
     "RAT011": (replaced(HEALTHY, ("-R2000", "-R500")), QUIET),
-    "ERR006": ((CASES / "ab-length.txt").read_text(encoding="utf-8"), {"RAT004"}),
+    "ERR006": ((CASES / "ab-length.txt").read_text(encoding="utf-8"), {"RAT004", "RUN001"}),
     "RUN007": (replaced(CLOSED, ("12000 requests in 1.00m", "2000 requests in 10.00s")), OF_CLOSED),
     "RUN008": (
         replaced(HEALTHY, ("-c8", "-c1600"), ("8 connections", "1600 connections")),
