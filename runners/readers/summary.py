@@ -265,8 +265,8 @@ class Summary:
         good = figures.get("n_good")
         if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
             rate = requests / elapsed_s
-            succeeded = figures.get("good_rps", rate) * elapsed_s
-            good = round(succeeded) if not self.codes and succeeded < _NEARLY_ALL * requests else None
+            good_rps, least = figures.get("good_rps", rate), _NEARLY_ALL * requests
+            good = round(good_rps * elapsed_s) if not self.codes and (good_rps + 0.005) * elapsed_s < least else None
         if self.tool == "YCSB":
             requests = max(requests or 0, (good or 0) + self.failed)
             elapsed_s, of_all = figures.get("run_ms", 0.0) / MS or None, figures.get("run_rps")
@@ -350,7 +350,7 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
         if len(line.text) > LONGEST_LINE:
             continue
         text = clean(line.text)
-        text = text.translate(_SWAPPED) if _DOTTED.search(text) else text
+        text = text.translate(_SWAPPED) if "," in text and _DOTTED.search(text) else text
         of_run: dict[str, Any] = {}
         tool = next(name for name, start in _STARTS.items() if start.match(text)) if _ANY_START.match(text) else None
         anew = tool is not None

@@ -103,6 +103,7 @@ benchmark.http_2xx                      29999       999.97
         (VEGETA.format(throughput="0.00", total="10.0s"), {"non_2xx": 1_000, "requests": 1_000}),
         (VEGETA.format(throughput="50.00", total="10.0s"), {"non_2xx": 500}),
         (VEGETA.format(throughput="95.31", total="10.492s"), {"non_2xx": None}),
+        (VEGETA.format(throughput="0.00", total="200000s"), {"non_2xx": None}),  # 0.00499 is as good
         (VEGETA.format(throughput="0.00", total="10.0s") + "Status Codes  [code:count]  200:1000\n", {"non_2xx": None}),
         (f"{SIEGE}Successful transactions:  60\nFailed transactions:  7\n", {"non_2xx": 47, "failed_apart": 7}),
         (f"{SIEGE}Successful transactions:  104\nFailed transactions:  0\n", {"non_2xx": None}),
@@ -182,6 +183,11 @@ All done 8 calls (plus 4 warmup) 3012.508 ms avg, 1.3 qps
     (output,) = outputs("".join(f"{before}{line}\n" for line in lines.splitlines()))
     assert (output.report.requests, output.report.requests_per_s) == (8, 1.3)
     assert dict(output.report.latencies.rows) == pytest.approx({0.5: 3_012_000, 0.99: 3_018_000})
+
+
+def test_two_runs_of_nighthawk_are_two_outputs() -> None:
+    failed = "".join(line for line in NIGHTHAWK.splitlines(keepends=True) if "http_2xx" not in line)
+    assert [output.report.requests_per_s for output in outputs(failed + NIGHTHAWK)] == [None, 999.97]
 
 
 def test_two_runs_of_jmeter_are_two_outputs() -> None:
