@@ -19,6 +19,7 @@ from runners.readers.wrk_console import LONGEST_LINE, clean
 
 NEGATIVE = "a time below zero: the clock was set during the run"
 LONGEST_BLOCK = 1_000  # lines of a summary; the longest one, k6's with metrics of many groups, has hundreds
+LEAST_SUCCEEDED = 0.99  # of vegeta's requests by its throughput, which is rounded; if fewer did, some failed
 MOST_BLANK = 4  # lines between two pieces of an output
 MOSTLY_MISSING = 0.5  # if this share of the bytes of bodies of another length is missing, the bodies are missing
 _COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
@@ -31,7 +32,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _TOTAL = re.compile(r"\s*(?:summary =\s+(\d{1,18}) in |Creating summariser|Starting standalone test)")  # of JMeter
 _DOTTED = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d.,])")  # a dot separates thousands: `87.916,8`
 _SWAPPED = str.maketrans(".,", ",.")
-_NEARLY_ALL = 0.99  # share of the requests; rounding explains what a printed rate lacks of the rest
+_ONLY = 0.99  # share of the requests of a YCSB run; an operation with more has the run's rate
 _BUSY = 0.9  # share of k6's users that had a request or pause all the time
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
@@ -265,12 +266,12 @@ class Summary:
         good = figures.get("n_good")
         if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
             rate = requests / elapsed_s
-            good_rps, least = figures.get("good_rps", rate), _NEARLY_ALL * requests
+            good_rps, least = figures.get("throughput_rps", rate), LEAST_SUCCEEDED * requests
             good = round(good_rps * elapsed_s) if not self.codes and (good_rps + 0.005) * elapsed_s < least else None
         if self.tool == "YCSB":
             requests = max(requests or 0, (good or 0) + self.failed)
             elapsed_s, of_all = figures.get("run_ms", 0.0) / MS or None, figures.get("run_rps")
-            if elapsed_s and of_all and requests >= _NEARLY_ALL * of_all * elapsed_s:
+            if elapsed_s and of_all and requests >= _ONLY * of_all * elapsed_s:
                 rate = of_all  # the run had no other operations
             good = None
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
