@@ -261,22 +261,20 @@ class Summary:
         requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # older versions count only completed requests
             requests = max(requests or 0, counted)
+        good = figures.get("n_good", 0)
+        if self.tool == "YCSB":
+            requests, elapsed_s = max(requests or 0, good + self.failed), figures.get("run_ms", 0.0) / MS or None
+            if requests >= _ONLY * figures.get("run_rps", float("inf")) * (elapsed_s or 0.0):
+                rate = figures.get("run_rps")  # the run had no other operations
         if self.tool in ("k6", "nighthawk", "drill") and requests and rate:
             elapsed_s = requests / rate
-        good = figures.get("n_good")
         if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
-            rate = requests / elapsed_s
-            good_rps, least = figures.get("throughput_rps", rate), LEAST_SUCCEEDED * requests
-            good = round(good_rps * elapsed_s) if not self.codes and (good_rps + 0.005) * elapsed_s < least else None
-        if self.tool == "YCSB":
-            requests = max(requests or 0, (good or 0) + self.failed)
-            elapsed_s, of_all = figures.get("run_ms", 0.0) / MS or None, figures.get("run_rps")
-            if elapsed_s and of_all and requests >= _ONLY * of_all * elapsed_s:
-                rate = of_all  # the run had no other operations
-            good = None
+            rate, succeeded = requests / elapsed_s, round(figures.get("throughput_rps", requests) * elapsed_s)
+            if not self.codes and succeeded < LEAST_SUCCEEDED * requests:
+                self.failed = requests - succeeded
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
-        bad += max(0, (requests or 0) - good) if good is not None else 0
+        bad += max(0, (requests or 0) - good) if self.tool == "siege" and good else 0
         unanswered = SocketErrors(
             figures.get("n_connect", 0), figures.get("n_receive", 0) + figures.get("n_exceptions", 0)
         )
