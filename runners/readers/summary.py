@@ -31,6 +31,7 @@ _TEXTS = frozenset({"section", "host", "port", "path", "operation", "url"})
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _TOTAL = re.compile(r"\s*(?:summary =\s+(\d{1,18}) in |Creating summariser|Starting standalone test)")  # of JMeter
 _DOTTED = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d.,])")  # a dot separates thousands: `87.916,8`
+_JOINED = re.compile(r"\s(?=Server|Doc|Conc|Time |Compl|Failed|HTML|Requests |Non-2xx|\(Conn|Total:|\d+% )")  # of ab
 _SWAPPED = str.maketrans(".,", ",.")
 _ONLY = 0.99  # share of the requests of a YCSB run; an operation with more has the run's rate
 _BUSY = 0.9  # share of k6's users that had a request or pause all the time
@@ -274,10 +275,8 @@ class Summary:
                 self.failed = requests - succeeded
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
-        bad += max(0, (requests or 0) - good) if self.tool == "siege" and good else 0
-        unanswered = SocketErrors(
-            figures.get("n_connect", 0), figures.get("n_receive", 0) + figures.get("n_exceptions", 0)
-        )
+        bad += max(0, (requests or 0) - good) if self.tool == "siege" and "n_good" in figures else 0
+        errors = SocketErrors(figures.get("n_connect", 0), figures.get("n_receive", 0) + figures.get("n_except", 0))
         offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # only some scenarios have a rate
         closed = figures.get("closed_loop", self.has_looping_users() or None)
         tool = figures.get("tool", self.tool)
@@ -297,7 +296,7 @@ class Summary:
             non_2xx=figures.get("non_2xx", bad or None),
             failed_apart=self.failed * (TOOLS[tool].failures == "apart"),
             odd_length=None if lost else odd_length or None,
-            socket_errors=unanswered if unanswered.total else None,
+            socket_errors=errors if errors.total else None,
             requests_per_s=rate,
             operation=figures.get("operation", ""),
             parts=figures.get("parts", ()),
@@ -369,10 +368,12 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
             summary = None
         if anew and tool:
             summary, begin, end = Summary(tool, line.number, line.number, of_run), index, index
-        for pattern, take in _LINES[summary.tool] if summary else ():
-            if summary and (match := pattern.match(text)):
-                take(summary, match)
-                summary.last_line, end = line.number, index
-                break
+        joined = summary is not None and summary.tool == "ab" and text.count(": ") >= 5
+        for piece in _JOINED.split(text) if joined else (text,):
+            for pattern, take in _LINES[summary.tool] if summary else ():
+                if summary and (match := pattern.match(piece)):
+                    take(summary, match)
+                    summary.last_line, end = line.number, index
+                    break
     if summary and summary.has(_CONSOLES[summary.tool].proof):
         yield begin, end, summary.finish()

@@ -105,6 +105,7 @@ benchmark.http_2xx                      29999       999.97
         (VEGETA.format(throughput="95.31", total="10.492s"), {"non_2xx": None}),
         (VEGETA.format(throughput="0.00", total="10.0s") + "Status Codes  [code:count]  200:1000\n", {"non_2xx": None}),
         (f"{SIEGE}Successful transactions:  60\nFailed transactions:  7\n", {"non_2xx": 47, "failed_apart": 7}),
+        (f"{SIEGE}Successful transactions:  0\nFailed transactions:  0\n", {"non_2xx": 100}),
         (f"{SIEGE}Successful transactions:  104\nFailed transactions:  0\n", {"non_2xx": None}),
         (YCSB.format(good="OK") + FAILED, {"requests": 400, "non_2xx": 100, "requests_per_s": None}),
         (YCSB.format(good="0"), {"requests": 300, "non_2xx": None}),
@@ -116,6 +117,19 @@ benchmark.http_2xx                      29999       999.97
         (
             AB.format(failed=99, connect=2),
             {"non_2xx": 30, "odd_length": 90, "socket_errors": SocketErrors(connect=2, read=7)},
+        ),
+        (
+            " ".join(
+                ("This is ApacheBench, Version 2.3", AB.format(failed=99, connect=2), "Connect: 0 1 3.1 0 139")
+            ).replace("\n", " "),
+            {
+                "non_2xx": 30,
+                "odd_length": 90,
+                "connections": 10,
+                "elapsed_s": 2,
+                "requests": 1_000,
+                "requests_per_s": 500,
+            },
         ),
         (
             DRILL,
@@ -140,6 +154,20 @@ benchmark.http_2xx                      29999       999.97
 def test_a_figure_that_other_lines_change_is_read(printed: str, expected: dict[str, Any]) -> None:
     (output,) = outputs(printed)
     assert {name: getattr(output.report, name) for name in expected} == expected
+
+
+def test_abs_percentiles_are_read_though_a_viewer_joined_its_lines() -> None:
+    table = (
+        "Total: 3 16 13.8 15 164 Percentage of the requests served within a certain time (ms) 50% 15 99% 95 100% 164"
+    )
+    (output,) = outputs(
+        f"This is ApacheBench, Version 2.3 {AB.format(failed=0, connect=0)} {table} (longest request)".replace(
+            "\n", " "
+        )
+    )
+    assert output.report.latencies.rows == ((0.5, 15_000), (0.99, 95_000), (1.0, 164_000))
+    assert output.report.latency is not None
+    assert (output.report.latency.mean, output.report.latency.max) == (16_000, 164_000)
 
 
 def test_drills_percentiles_are_read() -> None:
