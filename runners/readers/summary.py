@@ -76,7 +76,7 @@ class Summary:
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
         """Add the figures in a line, and the `figures` that the line implies.
 
-        If `within` is given, only in that section; if it ends with `|`, also before any section.
+        If `within` is given, only in a section that it names (`times|`: in `times` and before any section).
         """
         if within is not None and self.figures.get("section", "") not in within.split("|"):
             return
@@ -368,7 +368,7 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
             summary = None
         if anew and tool:
             summary, begin, end = Summary(tool, line.number, line.number, of_run), index, index
-        joined = summary is not None and summary.tool == "ab" and text.count(": ") >= 5
+        joined = summary is not None and summary.tool == "ab" and text.count(": ") > 4  # no line of ab's has more
         for piece in _JOINED.split(text) if joined else (text,):
             for pattern, take in _LINES[summary.tool] if summary else ():
                 if summary and (match := pattern.match(piece)):
