@@ -107,7 +107,7 @@ class ConsoleReport:
     bytes_read: float | None = None
     socket_errors: SocketErrors | None = None
     non_2xx: int | None = None
-    failed_apart: int = 0  # how many of `non_2xx` are in neither rate nor latency
+    failed_apart: int = 0  # how many of `non_2xx` are in neither rate nor latency (Artillery: in the rate)
     odd_length: int | None = None  # responses whose length differs from that of the first
     requests_per_s: float | None = None
     operation: str = ""  # the measured operation, if the tool reports several

@@ -119,9 +119,13 @@ def _as_commanded(report: ConsoleReport, above: Sequence[Line], before: ConsoleR
 
     If there is no command, that of the output `before` counts for another of its run or with as many requests.
     """
-    patterns = [(re.compile(rf"(?:^|[\s`/.]){text}"), figures) for text, figures in facts(report.tool).commands]
+    patterns = [(re.compile(rf"(?:^|[\s`/.$]){text}"), figures) for text, figures in facts(report.tool).commands]
+    near = above[-COMMAND_REACH_LINES:] if patterns else ()
+    counted = [pattern for pattern, _ in patterns if "connections" in pattern.groupindex]
+    matches = (pattern.search(f"{clean(line.text[:LONGEST_LINE])} ") for line in near for pattern in counted)
+    clients = {match["connections"] for match in matches if match}  # more than one: it is not known whose
     text = ""
-    for line in reversed(above[-COMMAND_REACH_LINES:]) if patterns else ():
+    for line in reversed(near):
         own = clean(line.text[:LONGEST_LINE]).rstrip()
         text = f"{own[:-1]} {text}" if own.endswith("\\") else f"{own} "
         if known := [(match, figures) for pattern, figures in patterns if (match := pattern.search(text))]:
@@ -130,11 +134,13 @@ def _as_commanded(report: ConsoleReport, above: Sequence[Line], before: ConsoleR
             offered, url = float(given.get("offered_rps", 0.0)), _URL.search(text)
             command = CommandLine(text.strip(), report.tool or "", rate_rps=offered) if offered else report.command
             implied |= {"url": report.url or (url[0] if url else None)}
-            implied |= {"connections": report.connections or implied.get("connections")}
+            asked = int(given.get("connections", 0)) if len(clients) < 2 else 0
+            implied |= {"connections": report.connections or asked or implied.get("connections")}
+            implied |= {"depth": report.depth or int(given.get("depth", 0)) or None}
             return replace(report, command=None if implied.get("closed_loop") else command, **implied)
     run = report.operation != before.operation or report.requests == before.requests
     if patterns and run and before.tool == report.tool and (report.command, report.closed_loop) == (None, None):
-        names = ("command", "closed_loop", "connections", "url")
+        names = ("command", "closed_loop", "connections", "depth", "url")
         return replace(report, **{name: getattr(report, name) or getattr(before, name) for name in names})
     return report
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from runners.readers import units
-from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
+from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
 from runners.readers.documents import Line
 from runners.readers.figures import MS, S, command_of, level_of
 from runners.readers.tools import TOOLS, Console
@@ -29,7 +29,11 @@ _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `
 #: Figures that stay text. `section`: the part of a summary that a line is in, if lines of several parts look alike.
 _TEXTS = frozenset({"section", "host", "port", "path", "operation", "url"})
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_TOTAL = re.compile(r"\s*summary =\s+(\d{1,18}) in ")  # of JMeter
+_TOTAL = re.compile(r"\s*(?:summary =\s+(\d{1,18}) in |Creating summariser|Starting standalone test)")  # of JMeter
+_DOTTED = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d.,])")  # a dot separates thousands: `87.916,8`
+_JOINED = re.compile(r"\s(?=Server|Doc|Conc|Time |Compl|Failed|HTML|Requests |Non-2xx|\(Conn|Total:|\d+% )")  # of ab
+_SWAPPED = str.maketrans(".,", ",.")
+_ONLY = 0.99  # share of the requests of a YCSB run; an operation with more has the run's rate
 _BUSY = 0.9  # share of k6's users that had a request or pause all the time
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
@@ -70,8 +74,11 @@ class Summary:
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Add the figures in a line, and the `figures` that the line implies; only in section `within` if given."""
-        if within not in (None, self.figures.get("section")):
+        """Add the figures in a line, and the `figures` that the line implies.
+
+        If `within` is given, only in a section that it names (`times|`: in `times` and before any section).
+        """
+        if within is not None and self.figures.get("section", "") not in within.split("|"):
             return
         self.figures.update(figures)
         texts = {name: text for name, text in match.groupdict().items() if text is not None}
@@ -83,7 +90,7 @@ class Summary:
             elif name == "diagnostic":
                 self.diagnostics.append(as_printed)
             elif level is not None:
-                self.time(level, _time_us(name, text))
+                self.time(level.lower(), _time_us(name, text))
             elif status is not None:
                 self.codes[int(status)] = int(text)
             elif name in _CLASSES:
@@ -220,10 +227,10 @@ class Summary:
             self.time(name, float(text) * MS if units.number(text) is not None else None)
 
     def starts_over(self, text: str) -> bool:
-        """Return whether a line belongs to JMeter's next run: its running total is lower than the previous total."""
+        """Return whether a line belongs to JMeter's next run: it begins one, or its running total is lower."""
         total = _TOTAL.match(text) if self.tool == "JMeter" else None
-        over = total is not None and int(total[1]) < self.figures.get("requests", 0)
-        if over:
+        over = total is not None and int(total[1] or 0) < self.figures.get("requests", 0)
+        if over and total and total[1]:
             self.figures["interval"] = None  # it is of that run
         return over
 
@@ -255,7 +262,12 @@ class Summary:
         requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # older versions count only completed requests
             requests = max(requests or 0, counted)
-        if self.tool in ("k6", "nighthawk") and requests and rate:
+        good = figures.get("n_good", 0)
+        if self.tool == "YCSB":
+            requests, elapsed_s = max(requests or 0, good + self.failed), figures.get("run_ms", 0.0) / MS or None
+            if requests >= _ONLY * figures.get("run_rps", float("inf")) * (elapsed_s or 0.0):
+                rate = figures.get("run_rps")  # the run had no other operations
+        if self.tool in ("k6", "nighthawk", "drill") and requests and rate:
             elapsed_s = requests / rate
         if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
             rate, succeeded = requests / elapsed_s, round(figures.get("throughput_rps", requests) * elapsed_s)
@@ -263,6 +275,8 @@ class Summary:
                 self.failed = requests - succeeded
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
+        bad += max(0, (requests or 0) - good) if self.tool == "siege" and "n_good" in figures else 0
+        errors = SocketErrors(figures.get("n_connect", 0), figures.get("n_receive", 0) + figures.get("n_except", 0))
         offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # only some scenarios have a rate
         closed = figures.get("closed_loop", self.has_looping_users() or None)
         tool = figures.get("tool", self.tool)
@@ -283,6 +297,7 @@ class Summary:
             non_2xx=figures.get("non_2xx", bad or None),
             failed_apart=self.failed * (TOOLS[tool].failures == "apart"),
             odd_length=None if lost else odd_length or None,
+            socket_errors=errors if errors.total else None,
             requests_per_s=rate,
             operation=figures.get("operation", ""),
             parts=figures.get("parts", ()),
@@ -297,8 +312,8 @@ class Summary:
 def _without_body(figures: Mapping[str, Any]) -> int:
     """Return how many of the responses that ab counts for their other length have no body; 0 if lengths only vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
-    if not (odd and length and requests) or bodies is None:
-        return 0
+    if not (odd and length and requests) or bodies is None or figures.get("non_2xx"):
+        return 0  # the first response may be an error page
     return int(odd) if length * requests - bodies >= MOSTLY_MISSING * odd * length else 0
 
 
@@ -334,26 +349,32 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
         if len(line.text) > LONGEST_LINE:
             continue
         text = clean(line.text)
+        text = text.translate(_SWAPPED) if "," in text and _DOTTED.search(text) else text
+        of_run: dict[str, Any] = {}
         tool = next(name for name, start in _STARTS.items() if start.match(text)) if _ANY_START.match(text) else None
         anew = tool is not None
         ended = _FENCE.match(text) is not None
         if summary:
             console = _CONSOLES[summary.tool]
-            ended &= console.repeated or not _is_cut(lines, index)
             whole = not console.repeated or not summary.figures.keys().isdisjoint(console.last.split())
+            ended &= not (whole and _is_cut(lines, index))
             whole |= summary.starts_over(text)
             anew &= summary.tool != tool or whole
             ended |= summary.tool != "autocannon" and _OF_WRK.match(text) is not None
         if summary and (anew or ended or index - begin > LONGEST_BLOCK):
             if summary.has(_CONSOLES[summary.tool].proof):
                 yield begin, end, summary.finish()
+            if anew and summary.tool == tool:
+                of_run = {name: value for name, value in summary.figures.items() if name.startswith("run_")}
             summary = None
         if anew and tool:
-            summary, begin, end = Summary(tool, line.number, line.number), index, index
-        for pattern, take in _LINES[summary.tool] if summary else ():
-            if summary and (match := pattern.match(text)):
-                take(summary, match)
-                summary.last_line, end = line.number, index
-                break
+            summary, begin, end = Summary(tool, line.number, line.number, of_run), index, index
+        joined = summary is not None and summary.tool == "ab" and text.count(": ") > 4  # no line of ab's has more
+        for piece in _JOINED.split(text) if joined else (text,):
+            for pattern, take in _LINES[summary.tool] if summary else ():
+                if summary and (match := pattern.match(piece)):
+                    take(summary, match)
+                    summary.last_line, end = line.number, index
+                    break
     if summary and summary.has(_CONSOLES[summary.tool].proof):
         yield begin, end, summary.finish()

@@ -17,7 +17,8 @@ class Console:
     """The patterns (see summary.py) by which a tool's console summary is read.
 
     An entry of `lines` is a pattern, alone or in a pair: with figures that the line implies (`within` limits them to
-    the section of this name), or with the name of the method of `Summary` that reads the line.
+    sections of these names, between `|`; an empty name is before any), or with the name of the method of `Summary` that
+    reads the line.
     """
 
     begins: tuple[str, ...]  # patterns of lines that may begin a summary

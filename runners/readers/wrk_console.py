@@ -65,7 +65,8 @@ class _Builder:
     pending: list[str] = field(default_factory=list)  # unknown lines, which are diagnostics if a known line follows
     last_line: int = 0
     ended: bool = False
-    third: str = "Max"  # some builds print p99 in the third column
+    third: str = "Max"  # some builds print p99 in the third column ...
+    p99_us: float | None = None  # ... which is all that is left where the percentiles are cut out
     layout: str | None = None  # the tool with such a layout of percentiles: wrk `50%`, wrk2 (and truepace) `50.000%`
     shapes: set[str] = field(default_factory=set)  # the pending lines without their numbers
 
@@ -121,6 +122,8 @@ class _Builder:
         pairs = [(getattr(self.command, name, None), self.fields.get(name)) for name in ("threads", "connections")]
         of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # of another output
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in self.fields.items()}
+        if self.p99_us is not None and not (self.latencies.rows or self.latencies.spectrum):
+            self.latencies.rows.append((0.99, self.p99_us))
         report = ConsoleReport(
             command=None if of_another else self.command,
             latencies=self.latencies.finish(),
@@ -148,6 +151,11 @@ def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
     builder.layout = "wrk2" if match[1] else "wrk"
 
 
+def _take_latency(builder: _Builder, match: re.Match[str]) -> None:
+    builder.fields["latency"] = _stats(match, units.time_us, builder.third == "Max")
+    builder.p99_us = units.time_us(match[3]) if builder.third == "99%" else None
+
+
 def _take_row(builder: _Builder, match: re.Match[str]) -> None:
     value = units.time_us(match[2])
     if value is not None:
@@ -162,7 +170,7 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
         units.time_us(m[1].replace(" ", "").removesuffix("ec"))
     ),
     "stats_head": lambda b, m: setattr(b, "third", m[1]),
-    "latency": lambda b, m: b.fields.update(latency=_stats(m, units.time_us, b.third == "Max")),
+    "latency": _take_latency,
     "per_thread": lambda b, m: b.fields.update(requests_per_thread=_stats(m, units.count)),
     "distribution": _take_distribution,
     "row": _take_row,
