@@ -150,14 +150,9 @@ class LocalRunner:
         shop, about = self._prepared[generator, own]
         with _printing_into(run):
             return Lab(
-                job.kind,
-                job.parameters,
-                resume=run.path if resume else None,
-                folder=None if resume else run,
-                shop=shop,
-                shown_in=self._shown_in,
-                about=about,
-            )
+                job.kind, job.parameters, resume=run.path if resume else None, folder=None if resume else run,
+                shop=shop, shown_in=self._shown_in, about=about,
+            )  # fmt: skip
 
 
 @contextlib.contextmanager

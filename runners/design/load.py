@@ -69,14 +69,10 @@ def random_gets(
     again.
     """
     return Workload(
-        HALF_ABSENT if absent_keys else "get",
-        SCRIPTS / "get_random.lua",
-        filled_keys=keys,
-        filled_value_bytes=value_bytes,
-        arguments=(str(keys + absent_keys),),
-        published_rates=published_rates,
+        HALF_ABSENT if absent_keys else "get", SCRIPTS / "get_random.lua", filled_keys=keys,
+        filled_value_bytes=value_bytes, arguments=(str(keys + absent_keys),), published_rates=published_rates,
         rewrites=rewrites,
-    )
+    )  # fmt: skip
 
 
 def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_percent: int) -> Workload:

@@ -371,18 +371,11 @@ class Servers:
             shutil.rmtree(home / "data", ignore_errors=True)
         port = int(self._parameters.get("port", 0))
         return ServerSpec(
-            java=jdk.java,
-            class_path=JDK17_DIST if own else DIST,
-            main_class=JDK17_MAIN if own else MAIN,
-            engine=setting.engine,
-            folder=home / f"start-{self._starts}",
-            data=home / "data",
+            java=jdk.java, class_path=JDK17_DIST if own else DIST, main_class=JDK17_MAIN if own else MAIN,
+            engine=setting.engine, folder=home / f"start-{self._starts}", data=home / "data",
             heap_mb=setting.heap_mb or int(self._parameters["heap_mb"]),
             selectors=int(self._parameters.get("selectors", 0)),
             port=free_port(setting.nodes) if setting.nodes > 1 and not port else port,
-            cpus=None if setting.all_cores else self.cpus,
-            server_flags=setting.server_flags,
-            more_jvm_flags=setting.jvm_flags,
-            subject=setting.name,
-            listen=self._listen,
-        )
+            cpus=None if setting.all_cores else self.cpus, server_flags=setting.server_flags,
+            more_jvm_flags=setting.jvm_flags, subject=setting.name, listen=self._listen,
+        )  # fmt: skip

@@ -133,15 +133,11 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
             raise MeasureError(host, "its generator was stopped before it began", "see what stopped it")
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
         record = ShareRecord(
-            host=host,
-            generator=generator_record(generator, outcome, spec.cpus),
-            offered_rps=report["offered_rps"],
-            completed=report["requests"]["completed"],
-            verdict=report["generator"]["verdict"],
+            host=host, generator=generator_record(generator, outcome, spec.cpus), offered_rps=report["offered_rps"],
+            completed=report["requests"]["completed"], verdict=report["generator"]["verdict"],
             network=NetworkRecord(sent_segments=gained.get("OutSegs"), repeated_segments=gained.get("RetransSegs")),
-            machine=machine.facts() if observed else {},
-            witness=watched[0] if watched else None,
-        )
+            machine=machine.facts() if observed else {}, witness=watched[0] if watched else None,
+        )  # fmt: skip
         paths = [path for path in folder.path.iterdir() if path.is_file() and path.name not in scripts]
         return Part(record, int(report["start_unix_us"]), {path.name: path.read_bytes() for path in paths})
 
@@ -202,13 +198,10 @@ def send_shared(
         set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
         known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
         record = replace(
-            part.record,
-            folder=own_folder.path.name,
-            stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
-            began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
-            clock=known,
+            part.record, folder=own_folder.path.name, stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
+            began_us=float(part.start_unix_us - round(clock.offset_us) - start_us), clock=known,
             network=replace(part.record.network, round_trips_us=network.round_trips_us, failed=network.failed),
-        )
+        )  # fmt: skip
         records.append(record)
     from runners.fleet.merge import merge  # not imported above: a host's event loop would wait for it
 

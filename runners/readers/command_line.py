@@ -68,16 +68,11 @@ def parse_command(text: str) -> CommandLine:
         elif flag not in _SWITCHES:
             values[flag] = next(following, values.get(flag, "")) if value is None else value
     return CommandLine(
-        text=text,
-        tool=program.rpartition("/")[2].replace(FORMER_NAME, "truepace"),
-        threads=_whole(values.get("t", "")),
-        connections=_whole(values.get("c", "")),
-        duration_s=units.time_s(values.get("d", "")),
-        rate_rps=units.count(values.get("R", "")),
-        script=values.get("s") or None,
-        timeout_s=units.time_s(values.get("T", "")),
-        url=url,
-    )
+        text=text, tool=program.rpartition("/")[2].replace(FORMER_NAME, "truepace"),
+        threads=_whole(values.get("t", "")), connections=_whole(values.get("c", "")),
+        duration_s=units.time_s(values.get("d", "")), rate_rps=units.count(values.get("R", "")),
+        script=values.get("s") or None, timeout_s=units.time_s(values.get("T", "")), url=url,
+    )  # fmt: skip
 
 
 def _whole(text: str) -> int | None:

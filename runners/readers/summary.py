@@ -283,30 +283,18 @@ class Summary:
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
-            tool=tool,
-            command=command_of(self.tool, offered),
-            duration_s=elapsed_s,
-            url=f"//{address}" if address else figures.get("url"),
-            connections=figures.get("connections"),
+            tool=tool, command=command_of(self.tool, offered), duration_s=elapsed_s,
+            url=f"//{address}" if address else figures.get("url"), connections=figures.get("connections"),
             depth=figures.get("n_depth"),
             latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max")),
-            latencies=Latencies(rows=tuple(sorted(self.rows.items()))),
-            least_us=figures.get("min"),
-            requests=requests,
-            elapsed_s=elapsed_s,
-            non_2xx=figures.get("non_2xx", bad or None),
+            latencies=Latencies(rows=tuple(sorted(self.rows.items()))), least_us=figures.get("min"),
+            requests=requests, elapsed_s=elapsed_s, non_2xx=figures.get("non_2xx", bad or None),
             failed_apart=self.failed * (TOOLS[tool].failures == "apart"),
-            odd_length=None if lost else odd_length or None,
-            socket_errors=errors if errors.total else None,
-            requests_per_s=rate,
-            operation=figures.get("operation", ""),
-            parts=figures.get("parts", ()),
-            closed_loop=False if offered and self.tool in ("k6", "autocannon") else closed,
-            extra=tuple(self.notes),
-            diagnostics=tuple(self.diagnostics),
-            first_line=self.first_line,
-            last_line=self.last_line,
-        )
+            odd_length=None if lost else odd_length or None, socket_errors=errors if errors.total else None,
+            requests_per_s=rate, operation=figures.get("operation", ""), parts=figures.get("parts", ()),
+            closed_loop=False if offered and self.tool in ("k6", "autocannon") else closed, extra=tuple(self.notes),
+            diagnostics=tuple(self.diagnostics), first_line=self.first_line, last_line=self.last_line,
+        )  # fmt: skip
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:

@@ -88,13 +88,9 @@ def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
         if samples.total:
             begin_s, end_s = min(line.t_s for line in own), max(line.t_s + line.duration_s for line in own)
             report = run_of(
-                "HdrHistogram",
-                {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
-                max_us=samples.max_us,
-                samples=samples.total,
-                requests=samples.total,
-                elapsed_s=(end_s - begin_s) or None,
-                operation=kind if len(log.kinds) > 1 else "",
-            )
+                "HdrHistogram", {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
+                max_us=samples.max_us, samples=samples.total, requests=samples.total,
+                elapsed_s=(end_s - begin_s) or None, operation=kind if len(log.kinds) > 1 else "",
+            )  # fmt: skip
             reports.append(report)
     return tuple(reports)

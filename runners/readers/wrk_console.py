@@ -125,13 +125,9 @@ class _Builder:
         if self.p99_us is not None and not (self.latencies.rows or self.latencies.spectrum):
             self.latencies.rows.append((0.99, self.p99_us))
         report = ConsoleReport(
-            command=None if of_another else self.command,
-            latencies=self.latencies.finish(),
-            uncorrected=self.uncorrected.finish(),
-            first_line=self.first_line,
-            last_line=self.last_line,
-            **fields,
-        )
+            command=None if of_another else self.command, latencies=self.latencies.finish(),
+            uncorrected=self.uncorrected.finish(), first_line=self.first_line, last_line=self.last_line, **fields,
+        )  # fmt: skip
         result = report.latency is not None or report.requests is not None
         paced = result and report.rate_rps is not None  # wrk refuses -R, and prints none
         return replace(report, tool=_tool(report) or self.layout or ("wrk2" if paced else None))

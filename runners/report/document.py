@@ -106,15 +106,10 @@ def document(conclusion: Conclusion) -> Document:
     rest = [part for part in pool if part.anchor not in {*whole, "tail"} and not part.empty]
     published = fixed_rate.published_section(results)
     return Document(
-        results.run,
-        conclusion,
-        curves,
-        questions,
-        (*main, *([] if published.empty else [published])),
-        tuple(_short(part) for part in rest),
-        tuple(_commands(results.run)),
+        results.run, conclusion, curves, questions, (*main, *([] if published.empty else [published])),
+        tuple(_short(part) for part in rest), tuple(_commands(results.run)),
         tuple(notices(results.run, has_sections=measured or bool(questions))),
-    )
+    )  # fmt: skip
 
 
 def _questions(

@@ -100,14 +100,9 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     templates = environment(autoescape=False)
     templates.finalize = tables.escape
     templates.globals.update(
-        path=tables.path,
-        table=lambda content: tables.table(content, page.place),
-        fenced=tables.fenced,
-        bold=tables.bold,
-        figure=figure,
-        shown=shown,
-        archived=kept is not None,
-    )
+        path=tables.path, table=lambda content: tables.table(content, page.place), fenced=tables.fenced,
+        bold=tables.bold, figure=figure, shown=shown, archived=kept is not None,
+    )  # fmt: skip
     markdown, context, text = templates.get_template("report.md.j2"), _context(page), ""
     for commands in (3, 2, 1, 0):  # which report.html and the steps' records have too
         text = re.sub(r"\n{3,}", "\n\n", markdown.render(**context, commands=commands)).strip() + "\n"

@@ -115,13 +115,8 @@ def _(difference: Difference) -> str:
 def _change(row: Row) -> str:
     if not (row.decided and (row.at_most or row.at_least)):
         return row.change
-    if row.ratio < 1:
-        least, value = f"{words.percent(1 - row.high)} lower", words.percent(1 - row.ratio)
-    elif row.ratio > 1 + FACTOR_FROM:
-        least, value = f"{factor(row.low)} as much", factor(row.ratio)
-    else:
-        least, value = f"{words.percent(row.low - 1)} higher", words.percent(row.ratio - 1)
-    return f"at least {least} (measured: {value} or more)"
+    value = factor(row.ratio) if row.low - 1 > FACTOR_FROM else words.percent(abs(row.ratio - 1))
+    return f"{row.change} (measured: {value} or more)"
 
 
 def _offered(difference: Difference, row: Row) -> str:
@@ -266,7 +261,8 @@ def basis_words(answer: Answer, run: Run) -> str:
     """Return in words what an answer rests on, such as: 2 published outputs; 1 load (LSM PUT-COLD)."""
     steps = [step for step in run.steps if step.name in answer.steps]
     cpus = {tuple(step.record.server.cpus or ()) for step in steps if step.record.server.command}
-    pinned = f"; server on CPU {words.listed(map(str, *cpus))}" if len(cpus) == 1 and () not in cpus else ""
+    others = any(step.record.server.command and not step.record.server.cpus for step in run.steps)
+    pinned = f"; server on CPU {words.listed(map(str, *cpus))}" if others and len(cpus) == 1 and () not in cpus else ""
     if (text := _WORDS["basis"].get(answer.basis)) is not None:
         return text.format(count=words.count(answer.count)) + pinned
     loads = dict.fromkeys(map(facts.title, steps))

@@ -70,16 +70,13 @@ class _Counters:
         counts = ((key, before[key], value) for key, value in self._counted().items())
         risen = {k: end - start for k, start, end in counts if start is not None and end is not None and end >= start}
         return TargetRecord(
-            name=target.name,
-            engine=server.engine,
+            name=target.name, engine=server.engine,
             cpu_s=None if cpu_end_s is None else cpu_end_s - (cpu_begun_s or 0.0),
-            background_cpu_s=None if end_s is None else sum(background_s.values()),
-            background_by_role_s=background_s,
+            background_cpu_s=None if end_s is None else sum(background_s.values()), background_by_role_s=background_s,
             rss_bytes=processes(tree(server.pids)).rss_anon_bytes,
-            disk_bytes=store_status(server.status()).disk_bytes if server.alive() else None,
-            server=server.record(),
+            disk_bytes=store_status(server.status()).disk_bytes if server.alive() else None, server=server.record(),
             **risen,
-        )
+        )  # fmt: skip
 
     def _counted(self) -> dict[str, int | None]:
         counters: dict[str, int | None] = {"allocated_bytes": None, **activity(self._server.pids)}
@@ -147,13 +144,10 @@ def measure_step(
                 raise server.death() from refusal
             raise
     record = replace(
-        _record(server, load, instrument, outcome),
-        store_before=store_status(before),
-        cluster_before=before.get("cluster") or {},
-        others=activity.busiest(),
-        witness=watched[0],
+        _record(server, load, instrument, outcome), store_before=store_status(before),
+        cluster_before=before.get("cluster") or {}, others=activity.busiest(), witness=watched[0],
         targets=tuple(counters[target.name].end(target) for target in load.targets if target.name in counters),
-    )
+    )  # fmt: skip
     if server.alive():
         after = server.status()
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
@@ -161,14 +155,11 @@ def measure_step(
             with contextlib.suppress(MeasureError):
                 instrument.recorder.convert(folder.causes_recording, folder.events)
         record = replace(
-            record,
-            ended=Ended.INTERRUPTED if outcome.interrupted else Ended.WHOLE,
-            invalid_reasons=("interrupted",) if outcome.interrupted else (),
-            store_after=store_status(after),
-            cluster_after=after.get("cluster") or {},
-            process_after=processes(tree(server.pids)),
+            record, ended=Ended.INTERRUPTED if outcome.interrupted else Ended.WHOLE,
+            invalid_reasons=("interrupted",) if outcome.interrupted else (), store_after=store_status(after),
+            cluster_after=after.get("cluster") or {}, process_after=processes(tree(server.pids)),
             profiler=profiling.converted(window_ms),
-        )
+        )  # fmt: skip
     else:
         log = tuple(log_tail(server.log).splitlines())
         reason = f"the server died under load (exit code {server.exit_code()})"

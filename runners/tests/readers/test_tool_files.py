@@ -70,7 +70,8 @@ def test_a_summary_of_jmeter_has_no_percentile_and_is_said_to_have_none() -> Non
     (output,) = outputs("jmeter-5.6.3.txt")
     assert (output.report.requests, output.report.requests_per_s, output.report.max_us) == (1_000, 538.2, 65_000)
     assert output.missing == ("percentiles",)
-    assert codes("jmeter-5.6.3.txt") == {"ERR001", "RAT004", "RUN001", "RUN005"}  # its 538.2/s are of 2 s, a whole number
+    # its 538.2/s are of 2 s, a whole number
+    assert codes("jmeter-5.6.3.txt") == {"ERR001", "RAT004", "RUN001", "RUN005"}
 
 
 def test_the_percentiles_that_ab_writes_to_a_file_have_no_count() -> None:
