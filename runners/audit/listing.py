@@ -25,7 +25,7 @@ UNKNOWN = (
     "whether server and generator shared one machine",
 )
 #: Addresses that tell whether a server is on the generator's machine: local ones, and names of hosts on the Internet.
-_TELLING = re.compile(
+_HOST_NAMED = re.compile(
     r"(?i)(?<![\w.-])(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[?::1\]?)(?![\w.-])"
     r"|//(?:[\w-]+\.)+(?!(?:local|internal|lan|test)\b)[a-z]{2,}(?![\w.-])"
 )
@@ -68,13 +68,13 @@ def _short_lines(audit: Audit) -> Iterator[str]:
 def _unknown(group: Group) -> tuple[str, ...]:
     """Return the facts that a document's outputs lack."""
     servers = {address for output in group if (address := _server(output))}
-    return UNKNOWN[:-1] if servers and all(map(_TELLING.search, servers)) else UNKNOWN
+    return UNKNOWN[:-1] if servers and all(map(_HOST_NAMED.search, servers)) else UNKNOWN
 
 
 def _server(output: Output) -> str:
     """Return the text that names an output's server: its URL, else the commands of its tool above it and errors."""
     errors = [line.text for line in output.text_above if _ERROR.search(line.text)]
-    lines = (line for line in (*figures.commands_above(output), *errors) if "//" in line or _TELLING.search(line))
+    lines = (line for line in (*figures.commands_above(output), *errors) if "//" in line or _HOST_NAMED.search(line))
     url = output.url or "///"
     return " ".join(lines) if url.startswith("///") else url
 

@@ -286,10 +286,10 @@ def test_a_run_without_a_request_measured_nothing() -> None:
     [("0.66", Severity.WARNING), ("2.9", Severity.WARNING), ("3.1", Severity.NOTE), ("9.99", None), ("10", None)],
 )
 def test_a_run_of_a_few_seconds_is_too_short(seconds: str, severity: Severity | None) -> None:
-    found = remarks(HEY.replace("10.0 secs", f"{seconds} secs")).get("RUN001")
-    assert (found.severity if found else None) is severity
-    if found:
-        assert plain(found.seen.text) == f"the whole run took {seconds} s"
+    remark = remarks(HEY.replace("10.0 secs", f"{seconds} secs")).get("RUN001")
+    assert (remark.severity if remark else None) is severity
+    if remark:
+        assert plain(remark.seen.text) == f"the whole run took {seconds} s"
 
 
 AB = (

@@ -34,19 +34,21 @@ BURSTS = "0.2ms, 88.2ms, 0.6ms, 790.1ms, 1.001s, 1.002s, 1.003s"
 def test_vegeta_waits_for_responses_and_counts_successes(
     throughput: str, total: str, wait: str, times: str, codes: dict[str, bool]
 ) -> None:
-    found = remarks(VEGETA.format(throughput=throughput, total=total, wait=wait, times=times))
-    assert {code: code in found for code in codes} == codes
+    by_code = remarks(VEGETA.format(throughput=throughput, total=total, wait=wait, times=times))
+    assert {code: code in by_code for code in codes} == codes
     if codes["ERR001"]:
-        assert plain(found["ERR001"].seen.text).startswith("2 000 of 2 000 requests (100 %) failed")
+        assert plain(by_code["ERR001"].seen.text).startswith("2 000 of 2 000 requests (100 %) failed")
 
 
 @pytest.mark.parametrize(("least", "seen"), [("2.4ms", True), ("1.2ms", False)])
 def test_the_shortest_latency_is_above_no_mean_or_median(least: str, seen: bool) -> None:
     times = f"{least}, 1.3ms, 1.2ms, 2.5ms, 2.6ms, 2.9ms, 9.9ms"
-    found = remarks(VEGETA.format(throughput="200.0", total="9.999", wait="1", times=times))
-    assert ("SUM003" in found) is seen
+    by_code = remarks(VEGETA.format(throughput="200.0", total="9.999", wait="1", times=times))
+    assert ("SUM003" in by_code) is seen
     if seen:
-        assert plain(found["SUM003"].seen.text) == "the shortest latency of 2.40 ms lies above mean or median, 1.20 ms"
+        assert (
+            plain(by_code["SUM003"].seen.text) == "the shortest latency of 2.40 ms lies above mean or median, 1.20 ms"
+        )
 
 
 @pytest.mark.parametrize(("threads", "seen"), [(1, False), (4, True)])
@@ -158,8 +160,8 @@ AB = (
 
 @pytest.mark.parametrize(("odd", "rest"), [(310, None), (400, "100 of 1 000 responses (10.0 %)")])
 def test_pages_of_another_length_are_counted_without_error_pages(odd: int, rest: str | None) -> None:
-    found = remarks(AB.format(odd=odd)).get("ERR006")
-    assert (plain(found.seen.text).partition(" count")[0] if found else None) == rest
+    remark = remarks(AB.format(odd=odd)).get("ERR006")
+    assert (plain(remark.seen.text).partition(" count")[0] if remark else None) == rest
 
 
 def test_a_mean_of_few_responses_needs_more_of_them_and_no_percentiles() -> None:
