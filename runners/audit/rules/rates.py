@@ -192,7 +192,8 @@ def _standstill(output: Output) -> str:
 @rule("RAT004", of_group=True)
 def _closed_loop(group: Group) -> Iterator[Seen]:
     of_run: set[str] = set()  # operations that one run measured, in one closed loop
-    commanded = {WRK} | {one.tool for one in group if one.tool in NEVER_PAUSE and figures.commands_above(one)}
+    able = (output for output in group if output.tool in NEVER_PAUSE)
+    commanded = {WRK, *(output.tool for output in able if figures.commands_above(output))}
     if len({output.report.operation for output in group} - {""}) > 1:
         commanded.discard("YCSB")  # its rate may be that of all operations
     for output in group:
@@ -208,12 +209,13 @@ def _closed_loop(group: Group) -> Iterator[Seen]:
         several = f"{words.count(connections)} connections" if connections else "connections"
         sender = "the connection" if connections == 1 else f"each of the {several}"
         never_pauses = output.tool in commanded and not output.script  # which may pause
-        text = said("RAT004", sender, _standstill(output) if never_pauses else "")
+        hung = _standstill(output) if never_pauses else ""
+        text = said("RAT004", sender, hung)
         evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
         if largest and rate and connections:
             unsent = max(0, round(rate / connections * largest / 1e6) - 1)
             evidence["requests_not_sent_in_the_longest_wait"] = unsent
-        yield Seen(output, text, evidence)
+        yield Seen(output, text, evidence, size=float(bool(hung)))
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:

@@ -90,6 +90,8 @@ def _other_length(output: Output) -> Iterator[Seen]:
     rest = (odd or 0) - (output.report.non_2xx or 0)  # an error page has another length, too
     if odd and requests and rest > APART * odd:
         text = said("ERR006", words.count(rest), words.count(requests), _portion(rest, requests))
+        if odd > requests / 2:
+            text = f"{words.count(odd)} of {words.count(requests)} responses differ from the first: was that an error?"
         yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=rest / requests)
 
 
