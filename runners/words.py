@@ -64,6 +64,11 @@ def rate(value: float | None) -> str:
     return f"{count(value) if abs(value) >= 9.95 or value == round(value) else _digits(value, 2)}/s"
 
 
+def rounded_rate(value: float) -> str:
+    """Return a rate per second as text with at most three significant digits, such as 21 400/s."""
+    return rate(float(f"{value:.3g}"))
+
+
 def time_unit(value_us: float) -> tuple[float, str]:
     """Return the unit in which to write a duration: the unit's length in microseconds, and its name (s, ms or us)."""
     size = abs(value_us)

@@ -390,16 +390,11 @@ def _spread(low_rps: float, high_rps: float, count: int) -> list[float]:
     return [_rounded(rps) for rps in np.geomspace(low_rps, high_rps, count)]
 
 
-def rounded_rate(rps: float) -> str:
-    """Return a rate as text with three digits: 21 400/s."""
-    return words.rate(float(f"{rps:.3g}"))
-
-
 def rate_interval(knee: Knee) -> str:
     """Return a knee with its interval as text, 21 400/s (20 900-21 900), a wide interval alone, or its known bound."""
     if knee.from_below or knee.from_above:
-        return f"{'above' if knee.from_below else 'at most'} {rounded_rate(knee.quoted_rps)}"
+        return f"{'above' if knee.from_below else 'at most'} {words.rounded_rate(knee.quoted_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (knee.low_rps, knee.high_rps))
     if not knee.located:
         return f"between {words.count(low)} and {words.rate(high)}"
-    return f"{rounded_rate(knee.rps)} ({words.count(low)}{words.DASH}{words.count(high)})"
+    return f"{words.rounded_rate(knee.rps)} ({words.count(low)}{words.DASH}{words.count(high)})"

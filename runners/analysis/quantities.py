@@ -249,5 +249,5 @@ def factor(times: float) -> str:
 
 def absolute(quantity: Quantity, value: float) -> str:
     """Return a value of a quantity as text, with its unit."""
-    units = {"count": words.number, "rps": words.rate, "bytes": words.size}
+    units = {"count": words.number, "rps": words.rounded_rate, "bytes": words.size}
     return units.get(quantity.unit, words.latency)(value)

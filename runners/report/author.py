@@ -6,7 +6,6 @@ from runners import words
 from runners.analysis import facts
 from runners.readers.output import index_entry
 from runners.readers.published import ROOT, published_names, published_outputs
-from runners.report.sentences import main_evidence, words_of
 from runners.report.validity import numbered_questions
 from runners.results import loops
 from runners.results.answer import Answered, Changes, Verdict
@@ -56,10 +55,9 @@ def _measured(results: Results) -> Iterator[str]:
 def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     decided = [pair for pair in numbered if pair[1].agrees is not None or _headline(pair[1])]
     for number, answered in decided[:MOST_CLAIMS]:
-        question, here = answered.question, main_evidence(answered.answer)
+        question = answered.question
         why = question.yes if answered.answer.verdict == Verdict.YES else question.no
-        text = f"{_word(answered)} (question {number}). Your report: {words.sentence(question.claim)} Here: {why}"
-        yield f"{text} Figures: {words_of(here)}." if here is not None else text
+        yield f"{_word(answered)} (question {number}). Your report: {words.sentence(question.claim)} Here: {why}"
     left = decided[MOST_CLAIMS:] + [pair for pair in numbered if pair[1].question.claimed and pair[1].agrees is None]
     rest = facts.grouped(left, lambda pair: _word(pair[1]).lower())
     if parts := [f"{word}: {numbered_questions(n for n, _ in pairs)}" for word, pairs in rest.items()]:

@@ -24,6 +24,13 @@ from runners.results.conclusion import Conclusion
 MOST_ROWS = 18
 MOST_COMMANDS = 6
 BUSY = "M-BUSY"
+#: What becomes of an acknowledged PUT, by how a store's log is written to the disk.
+_DURABILITY = {
+    "off": "no log, so a killed process loses what is not flushed",
+    "buffered": "its log is not forced to the disk; a killed process loses nothing, a loss of power may",
+    "sync": "its log is forced to the disk before a PUT is acknowledged",
+    "never": "files are not forced to the disk; a killed process loses nothing, a loss of power may",
+}
 CURVES = "curves"  # the anchor of the section with the first curves
 
 
@@ -187,9 +194,11 @@ def limits(run: Run) -> Iterator[str]:
         data = f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
         yield f"{data} Held by the store at most, by workload: {held}." if held else data
     yield from _shortfalls(run)
-    durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
-    if durable:
-        yield f"Durability: {words.listed(sorted(durable))}."
+    modes = [(step.record.server.ready.get("engine_settings") or {}, step.record.engine) for step in run.steps]
+    stores = {(engine, own.get("wal", own.get("sync"))): None for own, engine in modes if own and engine != CEILING}
+    if durable := facts.grouped(stores, lambda store: _DURABILITY.get(store[1])):
+        parts = (f"{words.listed(facts.engine_name(e) for e, _ in own)}: {text}" for text, own in durable.items() if text)
+        yield words.sentence(f"Durability of PUTs. {'; '.join(parts)}")
     # empty and zero values left the choice to the lab
     given = run.manifest.get("parameters") or {}
     parameters = {name: value for name, value in given.items() if value not in ("", None, 0) and name != "size"}
@@ -262,8 +271,8 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
 
 #: The builders of sections, in the order of the sections in a report.
 BUILDERS: tuple[Callable[[Run], Iterable[Section]], ...] = (
-    comparison.interleaved_sections, sections.outage_sections, ladder.knee_sections, ladder.ladder_sections,
-    sections.cluster_sections, sections.store_sections, sections.shared_response_sections, fixed_rate.by_rate_sections,
+    comparison.interleaved_sections, sections.rounds_sections, sections.outage_sections, ladder.knee_sections,
+    ladder.ladder_sections, sections.cluster_sections, sections.store_sections, sections.shared_response_sections, fixed_rate.by_rate_sections,
     validation.instrument_sections, closed_loop.closed_loop_sections, sections.history_sections,
     validation.two_generators_sections,
 )  # fmt: skip

@@ -25,6 +25,7 @@ from runners.results.results import Results
 
 MOST_SHARES, MOST_REST = 5, 0.2  # rows of a table of shares; it has more if the rest would be more than MOST_REST
 MOST_PUBLISHED = 4  # tables
+MOST_OF_A_UNIT = 10_000  # a larger published latency has a unit of its own
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS, APART = 10, 1.5  # flame graphs of a load at two rates look alike unless the rates differ by this factor
@@ -182,7 +183,10 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         by_step = pd.concat([rows["share"] for rows in shown], axis=1)
         most = by_step.max(axis=1)
         pairs = zip(steps, shown, strict=True)
-        heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
+        heads = (
+            f"{style.name_of(step)} at {words.rate(rate_rps(step))} ({tables.count(rows['samples'].sum())} samples)"
+            for step, rows in pairs
+        )
         ordered = most[most >= LEAST_SHARE].sort_index().sort_values(ascending=False, kind="stable").index
         rest = (1 - by_step.reindex(ordered).fillna(0.0).cumsum()).max(axis=1)
         named = list(map(str, ordered[: max(MOST_SHARES, 1 + int((rest > MOST_REST).sum()))]))
@@ -231,8 +235,16 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
     def row(name: str, stated: str, unit: Callable[[float], str], own: Callable[[Step], float]) -> tuple[str, ...]:
         return (name, stated, *(unit(own(step)) for step in loads))
 
+    def there(level: float) -> str:
+        value_us = latencies.at(level)
+        ours_us = [value.value for step in loads if (value := facts.quoted(step, level)) is not None]
+        scale, unit = words.time_unit(max(ours_us, default=value_us or 0.0))
+        if value_us is None or value_us >= MOST_OF_A_UNIT * scale:
+            return tables.latency(value_us)
+        return f"{words.number(value_us / scale)}{words.NBSP}{unit}"  # a row has one unit
+
     levels = (
-        (words.level(level), tables.latency(latencies.at(level)), *(percentile(step, run, level) for step in loads))
+        (words.level(level), there(level), *(percentile(step, run, level) for step in loads))
         for level in PUBLISHED_LEVELS
     )
     rows = (

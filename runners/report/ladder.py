@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from runners import words
 from runners.analysis import facts, instrument
-from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
+from runners.analysis.knee import Kind, Knee, Limit, rate_interval
 from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
 from runners.design.objective import Objective
 from runners.design.setting import CEILING
@@ -66,7 +66,7 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
     if parts:
         return ", ".join(parts)
     if knee.limit == Limit.CLOSED_LOOP:
-        reached = f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
+        reached = f"its closed loop reaches {words.rounded_rate(knee.closed_loop_rps)}"
         return f"{reached}, before JIT compilation was done" if ladder.compiling else reached
     return "not confirmed"
 
@@ -376,7 +376,7 @@ def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style
     labels = dict(zip(values, map(rate_interval, all_knees), strict=True))
     return style.bars(
         [ladder.server for ladder, _ in searched], [("knee, 95 % interval", style.BLUE, values)],
-        lambda rps: labels.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends,
+        lambda rps: labels.get(rps, words.rounded_rate(rps)), "requests per second", heading, ends=ends,
     )  # fmt: skip
 
 

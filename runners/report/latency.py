@@ -371,7 +371,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
     if level is None and all(instrument.within_instrument(run.steps, step, 0.5) for step, run in loads):
-        return f"{heading}: response times about as on a server that does nothing"
+        return f"{heading}: too fast for this instrument, about as a server that does nothing"
     named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
     quoted = ((name, facts.quoted(step, level)) for name, step in named if level is not None)
     values = [f"{name} {facts.written(us)}" for name, us in quoted if us is not None]

@@ -11,7 +11,7 @@ from runners.design.session import CLOSED, LOOP, PROBE
 from runners.readers.run import Run
 from runners.report import sentences
 from runners.report.ladder import objectives, title
-from runners.report.tables import PROSE, Table, template
+from runners.report.tables import Table, template
 from runners.report.validity import marks_of
 from runners.results.answer import Verdict
 from runners.results.conclusion import Conclusion
@@ -21,6 +21,7 @@ MOST_ANSWERS = 5
 
 #: Explanations of the lab's treatments and loads whose names do not explain themselves, by name.
 TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
+_TERMS: dict[str, list[tuple[str, str]]] = tomllib.loads(template("terms.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
@@ -65,20 +66,19 @@ def size_words(run: Run) -> str:
     return text.format(size) if size == PUBLISHED else f"size {size}"
 
 
-def terms(results: Results) -> Iterator[str]:
-    """Yield definitions of the terms that the answers use: intervals, knee, closed loop, CPU time, “at least”."""
-    own = PROSE["terms"]
-    yield own["interval"]
+def terms(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield (term, definition) for what the answers use: intervals, knee, closed loop, CPU time, “at least”."""
+    yield from _TERMS["interval"]
     objective = objectives(results.ladders)
     if objective:
-        yield f"Knee: the highest rate that meets the objective ({objective})."
+        yield "Knee", f"the highest rate that meets the objective ({objective})."
     if any(step.kind in (PROBE, CLOSED, LOOP) for step in results.run.steps):
-        yield own["closed-loop"]
+        yield from _TERMS["closed-loop"]
     rows = [row for comparison in results.comparisons for row in comparison.rows]
     if RESPONDING_CPU in {row.quantity for row in rows}:
-        yield own["cpu"]
+        yield from _TERMS["cpu"]
     if any(row.at_least for row in rows):
-        yield own["at-least"]
+        yield from _TERMS["at-least"]
 
 
 def treatments(run: Run) -> Table | None:

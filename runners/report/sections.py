@@ -19,7 +19,7 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import timeline
 from runners.report.tables import PROSE, Section, Table
-from runners.results import cluster, faults, published
+from runners.results import cluster, faults, loads, published
 from runners.results.faults import Outage
 from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores
 from runners.results.trends import Trend, trends_of
@@ -27,6 +27,19 @@ from runners.results.trends import Trend, trends_of
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
 MB = 1e6
 TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # of the figure of trends: anchor, most panels, and panels in a row
+
+
+def rounds_sections(run: Run) -> Iterator[Section]:
+    """Yield the section with a bar for each closed loop that was measured in rounds; none for a run without them."""
+    if not (rates := loads.rates(run)):
+        return
+    names = [f"{work.upper()}, {words.connections(n)}: {facts.engine_name(name)}" for name, n, work in rates]
+    values, ends = [mean.value for mean in rates.values()], [(mean.low, mean.high) for mean in rates.values()]
+    heading = f"Closed-loop rates: {words.span(values, words.rounded_rate)}"
+    series = [("mean of the rounds, with its 95 % interval", style.BLUE, values)]
+    known = ends if all(map(math.isfinite, sum(ends, ()))) else ()  # one round has no interval
+    shown = style.bars(names, series, words.rounded_rate, "requests per second", heading, ends=known)
+    yield Section(loads.RATES, "Closed loops in rounds", figures=(shown.at(loads.RATES),))
 
 
 def outage_title(death: Outage) -> str:

@@ -15,6 +15,7 @@ from runners.analysis.intervals import Direction
 from runners.analysis.knee import Knee, rate_interval
 from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
 from runners.analysis.quantities import FACTOR_FROM, Reason, Refusal, Row, changed, factor, signed
+from runners.design.setting import CEILING
 from runners.readers.run import Run
 from runners.report.tables import Table, template
 from runners.results.answer import Answer, Answered, Bound, Measure, Needed, Relation, Unit, Verdict
@@ -30,7 +31,7 @@ _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 
 _VALUE: dict[Unit, Callable[[float], str]] = {
     Unit.LATENCY_US: words.latency,
-    Unit.RATE_RPS: words.rate,
+    Unit.RATE_RPS: words.rounded_rate,
     Unit.SHARE: words.percent,
     Unit.CHANGE: signed,
     Unit.COUNT: words.count,
@@ -162,7 +163,7 @@ def _(ratio: KneeRatio) -> str:
     text = " against ".join(f"{name} {knee_words(knee)}" for name, knee in pairs)
     if (change := ratio.change) is not None:
         if change.low <= -1 and change.high == math.inf:
-            text = f"only limits of the knees are known: {text}"
+            text = f"by how much is unknown, for only limits of the knees are known: {text}"
         else:
             text = f"knee of {text}, {changed(change.value, change.low, change.high)}"
     unconfirmed = [name for name, knee in pairs if knee.only_short]
@@ -260,8 +261,11 @@ def needed_words(answer: Answer) -> str:
 def basis_words(answer: Answer, run: Run) -> str:
     """Return in words what an answer rests on, such as: 2 published outputs; 1 load (LSM PUT-COLD)."""
     steps = [step for step in run.steps if step.name in answer.steps]
-    cpus = {tuple(step.record.server.cpus or ()) for step in steps if step.record.server.command}
-    others = any(step.record.server.command and not step.record.server.cpus for step in run.steps)
+    blocks = {step.record.block for step in steps} - {None, ""}  # a load that servers share starts none itself
+    servers = [step for step in run.steps if step.record.server.command and step.subject != CEILING]
+    own = [step for step in servers if step in steps or step.record.block in blocks]
+    cpus = {tuple(step.record.server.cpus or ()) for step in own}
+    others = any(not step.record.server.cpus for step in servers)
     pinned = f"; server on CPU {words.listed(map(str, *cpus))}" if others and len(cpus) == 1 and () not in cpus else ""
     if (text := _WORDS["basis"].get(answer.basis)) is not None:
         return text.format(count=words.count(answer.count)) + pinned

@@ -273,9 +273,10 @@ def two_generators(readings: TwoReadings) -> style.Picture:
 
 
 def consoles(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield (title, printed output) of each generator's first round."""
-    for step in run.find(kind=PAIRED):
-        if step.record.round == 1 and (text := step.folder.console_text()):
+    """Yield (title, printed output) of each generator's first round that the comparison of medians counts, if any."""
+    readings = two_readings(run.steps)
+    for step in readings.shown if readings else run.find(kind=PAIRED):
+        if text := step.folder.console_text():
             load = f"{words.rate(facts.offered_rps(step))} on {words.connections(step.record.connections)}"
             yield f"What {facts.tool(step)} printed ({load})", text
 

@@ -220,7 +220,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
             continue
         method, own_us = blocks[comparison.name], row.baseline_value
         low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-        label = f"handling CPU added to a {method} that is passed on, as {NODES - 1} of {NODES} are,"
+        label = f"handling CPU added to a {method} that is passed on ({NODES - 1} in {NODES} are)"
         at = f"at {words.rate(comparison.rate_rps)} on each server"
         whole = Measure(f"that of a whole {method} on one node {at}:", own_us, Unit.LATENCY_US)
         price = Measure(label, value_us, Unit.LATENCY_US, low_us, high_us).against(whole)
@@ -283,8 +283,8 @@ def alike(results: Results, event: str, *workloads: str) -> Answer | None:
     own, other = (Measure.of(text, part, Unit.SHARE) for text, part in named)
     own = replace(own, label=f"of the {profiles.EVENT_NAMES[event]}, {own.label} takes")
     low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
-    points = Bounded(100 * abs(apart.value), 100 * low, 100 * high)
-    more = Measure.of(f"difference in percentage points (alike: below {100 * ALIKE:.0f})", points, Unit.COUNT)
+    label = f"difference of the shares (alike: below {100 * ALIKE:.0f} %)"
+    more = Measure.of(label, Bounded(abs(apart.value), low, high), Unit.SHARE)
     steps = [step for step, _ in shares]
     return Answer.by(steps, Basis.PROFILES, verdict, own.against(other), more, needed=Needed.SAMPLES)
 

@@ -149,6 +149,12 @@ class TwoReadings:
         return self.differences[0]
 
     @property
+    def shown(self) -> tuple[Step, ...]:
+        """The loads of the first round that both generators measured; a round has one load of either."""
+        of_round = facts.grouped(self.loads, lambda step: step.record.round).values()
+        return tuple(next((steps for steps in of_round if len(steps) > 1), self.loads))
+
+    @property
     def rate_rps(self) -> float:
         return facts.offered_rps(self.loads[0])
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import DROP, Knee
@@ -102,7 +103,8 @@ def _places(step: Step) -> int:
 
 
 def _refused(step: Step, share: float) -> Measure:
-    refused = Measure(f"{facts.engine_name(step.subject)} refused", share, Unit.SHARE)
+    on = words.connections(step.record.connections)
+    refused = Measure(f"{facts.engine_name(step.subject)} on {on} refused", share, Unit.SHARE)
     return refused.out_of(facts.offered_rps(step), Unit.RATE_RPS)
 
 

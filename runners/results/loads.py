@@ -57,6 +57,8 @@ def servers_apart(results: Results) -> Answer | None:
 
 #: A closed loop: (name of the server's setting, number of connections, name of the workload).
 Loop = tuple[str, int, str]
+#: The anchor of the figure of closed loops' rates.
+RATES = "closed-loop-rates"
 #: A value of a step, such as its rate or its CPU time.
 Value = Callable[[Step], float]
 
@@ -66,6 +68,14 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     valid = (step for step in run.find(kind=CLOSED, subject=subject, workload=workload) if step.valid)
     loops = (step for step in valid if step.record.connections == connections and facts.achieved_rps(step) > 0)
     return {step.record.round or 0: step for step in loops}
+
+
+def rates(run: Run) -> dict[Loop, Bounded]:
+    """Return {closed loop: geometric mean of its rates over rounds (per second)}, for loops measured in rounds."""
+    steps = [step for step in run.find(kind=CLOSED) if step.record.round is not None]
+    loops = dict.fromkeys((step.subject, step.record.connections or 0, step.workload) for step in steps)
+    by_loop = {loop: list(map(facts.achieved_rps, _by_round(run, loop).values())) for loop in loops}
+    return {loop: geometric_mean(values) for loop, values in by_loop.items() if values}
 
 
 def times(
@@ -99,4 +109,4 @@ def more_than(
     measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
     named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
     verdict = Verdict.of(1 - ratio.high, 1 - ratio.low) if lower else Verdict.of(ratio.low - 1, ratio.high - 1)
-    return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named)
+    return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named, RATES)

@@ -181,10 +181,19 @@ def takes_most(
     recorded = [step for step in results.run.steps if LOCK in step.profiled and step.workload in workloads]
     for step in sorted(recorded if asked.event == LOCK else (), key=lambda step: -facts.profile_samples(step, LOCK)):
         load = f"{step.workload.upper()} of {facts.engine_name(step.subject)} at {words.rate(facts.offered_rps(step))}"
-        evidence.append(Measure(f"waits recorded in {load}:", facts.profile_samples(step, LOCK), Unit.COUNT))
+        in_store = together(step, asked.categories, LOCK) or Bounded(0.0)
+        waited_us = in_store.value * _waited_us(step)
+        evidence.append(Measure(f"mean wait of a request in the store, {load}:", waited_us, Unit.LATENCY_US))
     verdict = Verdict.of(min(share.low for share in above), max(share.high for share in above))
     figure = None if asked.event == LOCK else CPU_FIGURE
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)
+
+
+def _waited_us(step: Step) -> float:
+    """Return the time (us) that all threads of a step waited for locks, divided by the number of its responses."""
+    stacks = step.frames["stacks"]  # their counts are in ns
+    waited_ns = float(stacks["count"].to_numpy()[stacks["event"].to_numpy() == LOCK].sum())
+    return waited_ns / 1e3 / (facts.achieved_rps(step) * (step.record.duration_s or math.nan))
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:

@@ -14,7 +14,7 @@ from runners.tests.tiers import in_short
 
 def test_a_knee_is_defined_where_it_is_quoted_and_each_treatment_is_said() -> None:
     results = concluded("05").results
-    assert [text.partition(":")[0] for text in opening.terms(results)][1] == "Knee"
+    assert [name for name, _ in opening.terms(results)][1] == "Knee"
     table = opening.treatments(results.run)
     assert table is not None and {"one-node", "murmur3"} <= {row[2] for row in table.rows}
     stores = opening.treatments(concluded("01").results.run)
