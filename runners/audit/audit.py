@@ -21,8 +21,8 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
     """Return the rules that `select` names (all if it is empty), without the rules that `ignore` names.
 
-    A text has codes of rules, separated by commas: `TIM001,RAT`. `RAT` stands for all rules whose codes begin with RAT.
-    Raises PlanError for a text with which no rule's code begins.
+    A text in `select` or `ignore` has codes, separated by commas: `TIM001,RAT`. `RAT` stands for all rules whose codes
+    begin with RAT. Raises PlanError if no rule's code begins with a given one.
     """
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
@@ -86,7 +86,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """The digests of every file, one per rule with errors or warnings, the gravest first."""
+        """The digests, file by file; a file has one per rule with errors or warnings, the gravest first."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -103,10 +103,7 @@ class Audit:
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Rules with findings, gravest first: (rule, number of outputs with a finding, number of findings).
-
-        A rule has the severity of its worst finding.
-        """
+        """Rules with findings, gravest first: (rule with its worst severity, number of outputs, number of findings)."""
         counted = []
         for code, often in Counter(remark.code for remark in self.remarks).items():
             own = [remark for remark in self.remarks if remark.code == code]

@@ -89,7 +89,10 @@ def commands_above(output: Output) -> list[str]:
 
 
 def slow_from_the_start(output: Output) -> bool:
-    """Return whether the fastest response took at least half of the median; a queue that grows begins with nothing."""
+    """Return whether the fastest response took at least half of the median; False if either is unknown.
+
+    If so, responses were slow all along, and no queue grew: in a growing queue, the first requests hardly wait.
+    """
     least, median = output.report.least_us, at(output, 0.5)
     return least is not None and median is not None and least >= 0.5 * median > 0
 
@@ -147,7 +150,7 @@ def left_out(output: Output) -> int | None:
 
 
 def timed_out(output: Output) -> bool:
-    """Return whether the median is at a time-out, of the tool or printed: half of the requests had no response."""
+    """Return whether the median is at a time-out (default or printed): half of the requests had no response."""
     median_s = (at(output, 0.5) or 0.0) / 1e6
     printed = (int(ms) / 1e3 for line in output.report.diagnostics for ms in _TIMED_OUT.findall(line))
     limits_s = (facts(output.tool).timeout_s or 0.0, *printed)
@@ -155,7 +158,10 @@ def timed_out(output: Output) -> bool:
 
 
 def has_queue(output: Output) -> bool:
-    """Return whether a queue of requests grew during the run: the longest wait is at least half of `lost_s`."""
+    """Return whether a queue of requests grew during the run: the longest wait is at least half of `lost_s`.
+
+    If the shortfall is not known: the maximum is at least a second, and the median at least a quarter of the maximum.
+    """
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
     if largest is None or not is_open_loop(output) or timed_out(output) or slow_from_the_start(output):
         return False
@@ -163,7 +169,6 @@ def has_queue(output: Output) -> bool:
         median = mean_us(output)  # which is near the median of a queue that grows evenly
     if fell_short(output) and lost is not None:
         return largest / 1e6 >= QUEUE_OF_LOST * lost
-    # if the shortfall is not known: the maximum is above a second, and the median at least a quarter of it
     unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
     unknown = unknown and (samples(output)[0] or ENOUGH_BEYOND * 2) >= ENOUGH_BEYOND * 2  # fewer have no median
     unknown = unknown and failed_share(output) <= MOST_FAILED  # else the wait may be that of failures
@@ -171,7 +176,7 @@ def has_queue(output: Output) -> bool:
 
 
 def never_offered(output: Output) -> bool:
-    """Return whether the generator did not send the offered rate: the rate was not achieved, yet no queue grew."""
+    """Return whether the offered rate was not sent: it was missed, yet no queue grew and connections were not busy."""
     known = largest_us(output) is not None and lost_s(output) is not None
     return known and fell_short(output) and not has_queue(output) and not is_busy(output)
 

@@ -72,7 +72,7 @@ def _unknown(group: Group) -> tuple[str, ...]:
 
 
 def _server(output: Output) -> str:
-    """Return the text that names an output's server: its URL, else the commands of its tool above it and errors."""
+    """Return the text that names an output's server: its URL, else lines above with its tool's commands or errors."""
     errors = [line.text for line in output.text_above if _ERROR.search(line.text)]
     lines = (line for line in (*figures.commands_above(output), *errors) if "//" in line or _HOST_NAMED.search(line))
     url = output.url or "///"

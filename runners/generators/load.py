@@ -56,7 +56,7 @@ class LoadSpec:
     slice_s: float = 0.0
     parts_rps: tuple[float, ...] = ()  # rates of equally long parts of the load; their mean is `rate_rps`
     share: tuple[int, int] | None = None  # (2, 3): the second of three generators that share the load
-    start_unix_ns: int | None = None
+    start_unix_ns: int | None = None  # None: start at once
     log_requests: bool = False
     cpus: tuple[int, ...] | None = None  # the generator's cores
 

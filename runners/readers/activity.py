@@ -25,7 +25,7 @@ from runners.readers.run import frame
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` data frame: how long CPUs and disk were busy, by time in seconds since `start_unix_us`.
 
-    Only rows from 0 to `elapsed_s`, if given, are returned. Raises ReadError if a line other than the last is broken.
+    If `elapsed_s` is given, only rows from 0 to this time are returned. Raises ReadError if a line but the last is bad.
     """
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))

@@ -1,4 +1,4 @@
-"""Estimates the variance of a statistic of dependent samples, by means of batches (stretches of time); scipy can't.
+"""Variance of a statistic of dependent samples, estimated from batches (stretches of time); scipy has no such function.
 
 A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """

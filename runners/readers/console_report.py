@@ -1,7 +1,7 @@
 """The output of a load tool as typed figures. A figure that was not printed is None; `-nan` is NaN.
 
-Latencies are in microseconds, except in spectra, which are kept in milliseconds as wrk2 prints them. Nothing here needs
-pandas, so that reading a console output starts at once.
+Latencies are in microseconds; in spectra and in the figures below them, they are in milliseconds, as wrk2 prints them.
+Only `frame` imports pandas, so that reading a console output starts at once.
 """
 
 import math
@@ -66,7 +66,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency (us) at a percentile (0..1) from `rows`, else at the next level in `spectrum`; or None."""
+        """Return the latency (us) at a percentile (0..1) in `rows`, else at the next one up in `spectrum`; or None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -151,7 +151,7 @@ class ConsoleReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> "pd.DataFrame":
-        """Return the `percentiles` data frame. Its bounds are NaN: a console output has too little to compute them."""
+        """Return the `percentiles` data frame. Its confidence bounds are NaN: a console output can't give them."""
         rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
             values = {level: latencies.at(level) for level in LEVELS}

@@ -1,6 +1,6 @@
 """The text around a load tool's output: headings, and the offered rate that a line above or the file's name states.
 
-Rates are recognised by numbers and units, in any language. Command lines are searched first, the file's name last.
+Rates are recognised by numbers and units (English, German, Russian). Commands are searched first, file names last.
 """
 
 import re

@@ -74,7 +74,7 @@ def run_of(
     samples: int | None = None,  # how many latencies the percentiles are of
     **fields: Any,  # other fields of ConsoleReport
 ) -> ConsoleReport:
-    """Return a report; `rows`: {level (0..1): latency (us)}. A missing rate or duration is computed from the other."""
+    """Return a report; `rows`: {level (0..1): us}. A missing rate or duration follows from `requests` and the other."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")
     elapsed_s = fields.pop("elapsed_s", None)
     if elapsed_s is None and requests and rate:

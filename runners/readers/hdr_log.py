@@ -77,13 +77,13 @@ class HdrLog:
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` data frame with 95 % bounds; requests without a response count with their wait."""
+        """Return the `percentiles` data frame with 95 % bounds; an unanswered request counts with its waiting time."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
         return pd.concat(parts, ignore_index=True) if parts else frame("percentiles")
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """Return the `spectrum` data frame over all targets; requests without a response count with their wait."""
+        """Return the `spectrum` data frame of all targets; an unanswered request counts with its waiting time."""
         parts: dict[str, list[Samples]] = {kind: [] for kind in KINDS}
         for second in self.seconds:
             parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
@@ -135,7 +135,10 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` data frame: requests by second and response time (without a response: wait)."""
+        """Return the `histograms` data frame: numbers of requests by second and response time.
+
+        An unanswered request counts with its waiting time. A load on several targets gives no rows.
+        """
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")

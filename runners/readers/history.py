@@ -107,8 +107,8 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 def sentinel_history(folder: RunFolder) -> list[float]:
     """Return the p50 (us) of the sentinels of all other runs that are comparable with `folder`'s, in order of start.
 
-    A sentinel is the small fixed load at the start of a run. Comparable are the latest runs in the same folder and the
-    reference runs, if class of machine and kind of sentinel (on the lab's server or not) are those of `folder`'s run.
+    A sentinel is the small fixed load at the start of a run. Comparable are the latest runs beside `folder` and the
+    reference runs, if truepace sent the sentinel, and class of machine and kind of server (the lab's or not) agree.
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -220,7 +220,7 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[
 
 
 def append(history: History, folder: Path) -> int:
-    """Add the measured values of a history's runs to the data set in `folder`, as new files; return their number."""
+    """Add the measured values of a history's runs to the data set in `folder`, as new files; return how many values."""
     done = history.connection.execute(
         f"COPY ({_FORM['queries']['dataset']}) TO '{_quoted(folder)}' "
         f"(FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({', '.join(PARTITIONS)}), APPEND)"

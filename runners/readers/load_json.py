@@ -102,7 +102,7 @@ class LoadReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` data frame of the generator, with NaN as bounds, which need the HdrHistogram log."""
+        """Return the generator's `percentiles` data frame. Bounds are NaN, because they need the HdrHistogram log."""
         rows = (
             {
                 "kind": kind,

@@ -117,7 +117,8 @@ def _json_objects(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRepo
 def _as_commanded(report: ConsoleReport, above: Sequence[Line], before: ConsoleReport) -> ConsoleReport:
     """Return the report with the figures that the nearest command of its tool in `above` gives.
 
-    If there is no command, that of the output `before` counts for another of its run or with as many requests.
+    If there is no command, the report takes the figures of `before`, the previous output, if both are of the same tool
+    and either differ in the operation or agree in the number of requests: then one command is taken to have made both.
     """
     patterns = [(re.compile(rf"(?:^|[\s`/.$]){text}"), figures) for text, figures in facts(report.tool).commands]
     near = above[-COMMAND_REACH_LINES:] if patterns else ()
@@ -152,7 +153,7 @@ def _of_tool_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Outp
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate stated above or in the file's name; None if the report has a rate or contradicts it."""
+    """Return the rate by `above`, headings `trail` or the file name; None if the report has one or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or print it, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -168,7 +169,7 @@ def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Seq
 
 
 def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None:
-    """Return the output's tool; if unknown, wrk or wrk2 as inferred from the rate or by Little's law, or else None.
+    """Return the output's tool; if unknown, wrk or wrk2, inferred from the `stated` rate or Little's law, or else None.
 
     In a closed loop all connections are busy, so that connections / mean latency is the rate (J. D. C. Little, 1961). A
     quotient far above the rate shows that connections waited for a schedule, as in wrk2. A quotient far below shows

@@ -34,13 +34,13 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """Return names of a report's outputs in files with `part` in the name: `file`; if it has several, `file@rate`."""
+    """List a report's outputs in files with `part` in the name: as `file`, or as `file@rate` if a file has several."""
     outputs = ((name, published_outputs(name)) for name in published_names(report) if part in name)
     return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the only output of a file such as `report-1/put`; if it has no command, the index gives the command.
+    """Return the only output of a file such as `report-1/put`; if it has no command, one is made of its settings.
 
     Raises ReadError if the file has no output or several outputs.
     """
@@ -56,7 +56,7 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return (name, offered rate in rps) of outputs with a known rate; only of this `treatment` if it is given."""
+    """Return (name, rps) of outputs in files `names` that have a known offered rate and, if given, this `treatment`."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))

@@ -86,9 +86,9 @@ def keeps_latencies(record: StepRecord) -> bool:
 def archived_content(step: Step) -> Content:
     """Return the content for an archive of a step: its record, its data frames and its generator's console output.
 
-    Values are rounded to the digits above noise: response times to three digits, activity to hundredths of a
-    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is lost. Of a
-    valid step, service times of requests are left out too, because reports quote its response times.
+    Values are rounded to the digits above noise: response times to three significant digits, activity to hundredths of
+    a millisecond, shares to six or seven decimals. Requests in one twentieth of a second lose their order. Left out are
+    histograms and slices (unless `keeps_latencies`), most activity without slices, and service times of valid steps.
     """
     kept = step.record.sweep is None and step.kind not in _PREPARING and not step.profiled
     left_out = () if kept else ("histograms", "slices")

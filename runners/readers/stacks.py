@@ -272,7 +272,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return one event's `Batches` from a `samples` frame; None if samples span too little time or have no weight."""
+    """Return one event's `Batches` from a `samples` frame; None if its samples span under 3 s or have no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batches_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:

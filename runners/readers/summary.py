@@ -105,7 +105,7 @@ class Summary:
                 self.figures[name] = int(text) if _is_count(name) else float(text)
 
     def time(self, name: str, time_us: float | None) -> None:
-        """Take a time under its name: a percentile, the mean, the standard deviation or the maximum."""
+        """Take a time by its name: a percentile, mean, standard deviation, minimum, maximum, or k6's `iteration`."""
         if name in _TIMES:
             self.figures[_TIMES[name]] = time_us
         if time_us is not None and (level := level_of(name)) is not None:
@@ -134,7 +134,7 @@ class Summary:
                 self.time(name, units.go_time_us(text))
 
     def autocannon(self, match: re.Match[str]) -> None:
-        """Take connections and offered rate from autocannon's command line."""
+        """Take connections, offered rate and pipelining depth from autocannon's command line."""
         if connections := re.search(r"\s-(?:c|-connections)[ =]?(\d{1,9})", match[0]):
             self.figures["connections"] = int(connections[1])
         if rate := re.search(r"\s-(?:R|-overallRate)[ =]?(\d{1,9})", match[0]):
@@ -178,7 +178,7 @@ class Summary:
             self.time(name.split()[0], first * MS)
 
     def jmeter(self, match: re.Match[str]) -> None:
-        """Take JMeter's running total, which replaces the one before, or an interval, for when no total follows."""
+        """Take a line of JMeter: a running total replaces the earlier one; an interval counts if no total follows."""
         hours, minutes, seconds = (int(match[group]) for group in (3, 4, 5))
         elapsed_s = float(hours * 3600 + minutes * 60 + seconds)
         if match[1] == "=":
@@ -209,7 +209,7 @@ class Summary:
         self.figures |= {"heads": re.findall(r"(\d[\d.]*)%", match[0]), "parts": ()}
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
-        """Take Locust's percentiles of all requests, capped at the maximum, because only percentiles are rounded."""
+        """Take Locust's percentiles (at most the maximum, as only percentiles are rounded), or an operation's count."""
         most_us, heads = self.figures.get("max") or float("inf"), self.figures.get("heads", ())
         name, values = match[1].split()[-1], match[2].split()
         if name != "Aggregated":
@@ -246,7 +246,7 @@ class Summary:
             self.rows[round(float(match[1]), 9)] = time_us
 
     def has_looping_users(self) -> bool:
-        """Return whether k6's users loop: their number rises to its end, or (Little's law) all are always busy."""
+        """Return whether k6's users are a closed loop: they rise to a set number, or (Little's law) all are busy."""
         names = ("n_last", "n_first", "n_most", "n_least", "connections", "rate_of_iterations_rps", "iteration")
         last, first, most, least, users, rate_rps, iteration_us = (self.figures.get(name) or 0 for name in names)
         risen, busy = first < last and most == least == users, rate_rps * iteration_us / S >= _BUSY * users
@@ -298,7 +298,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return how many of the responses that ab counts for their other length have no body; 0 if lengths only vary."""
+    """Return how many of the responses that ab reports as of another length have no body; 0 if lengths only vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None or figures.get("non_2xx"):
         return 0  # the first response may be an error page
@@ -323,7 +323,7 @@ _ANY_START = re.compile("|".join(f"(?:{start.pattern})" for start in _STARTS.val
 
 
 def _is_cut(lines: Sequence[Line], index: int) -> bool:
-    """Return whether a fence only cuts an output in two: nothing but blank lines is between it and another fence."""
+    """Return whether the fence at `index` only cuts an output: only blank lines are between it and another fence."""
     before, after = reversed(lines[max(0, index - MOST_BLANK) : index]), lines[index + 1 : index + MOST_BLANK]
     nearest = (next((line.text for line in part if line.text.strip()), "") for part in (before, after))
     return any(_FENCE.match(text) for text in nearest)

@@ -16,9 +16,9 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 class Console:
     """The patterns (see summary.py) by which a tool's console summary is read.
 
-    An entry of `lines` is a pattern, alone or in a pair: with figures that the line implies (`within` limits them to
-    sections of these names, between `|`; an empty name is before any), or with the name of the method of `Summary` that
-    reads the line.
+    An entry of `lines` is a pattern or a pair. Second in a pair is the name of the method of `Summary` that reads the
+    line, or a dict of figures that the line implies. Its key `within` names the sections in which the line counts,
+    separated by `|`; an empty name stands for the lines before any section.
     """
 
     begins: tuple[str, ...]  # patterns of lines that may begin a summary
@@ -81,7 +81,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the names of the parts that an audit needs and an output lacks. It needs fewer of a file (`is_file`)."""
+    """Return names of parts that an audit needs and an output lacks; fewer if the output is of a file (`is_file`)."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):

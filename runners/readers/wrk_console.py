@@ -211,7 +211,7 @@ def _tool(report: ConsoleReport) -> str | None:
 
 
 def clean(line: str) -> str:
-    """Return a line without colour codes, Markdown's `>` and docker compose's container name; with plain spaces."""
+    """Return a line with plain spaces, and without colour codes, Markdown's `>` and docker compose's container name."""
     return _QUOTE.sub("", _CONTAINER.sub("", _ANSI.sub("", line))).replace("\u00a0", " ")
 
 

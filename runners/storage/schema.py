@@ -88,7 +88,7 @@ class OtherProcess(Struct, frozen=True):
 
 
 class WitnessRecord(Struct, frozen=True):
-    """The cores on which the stall witness, a thread that sees its core stall, ran during a load."""
+    """The cores that the stall witness, a program that sees when a core stalls, watched during a load."""
 
     cpus: tuple[int, ...] = ()
     note: str | None = None  # why it watched none
@@ -179,10 +179,7 @@ class InterleavedRecord(Struct, frozen=True):
 
 
 class TargetRecord(Struct, frozen=True):
-    """One of the servers that shared the schedule of a load.
-
-    Counters are increments during the load, sizes are from its end.
-    """
+    """One of the servers that shared a load's schedule. Counters are increments during the load, sizes from its end."""
 
     name: str
     engine: str = ""
@@ -345,5 +342,5 @@ def read_record(folder: StepFolder) -> StepRecord:
 
 
 def write_record(folder: StepFolder, record: StepRecord) -> None:
-    """Write a trial's record to step.json; the record's name becomes the folder's name."""
+    """Write a trial's record to step.json, with the folder's name in place of the record's own name."""
     write_json(folder.meta, to_document(msgspec.structs.replace(record, name=folder.name)))

@@ -178,7 +178,7 @@ def _no_count(output: Output) -> Iterator[Seen]:
 
 
 def _ran_to_its_last_response(output: Output) -> bool:
-    """Return whether a run had a fixed number of requests, by its tool or as a round one, all of which succeeded."""
+    """Return whether a run had a fixed number of requests: it is ab's, or their number is round and none failed."""
     requests = output.report.requests or 0
     rounded = requests >= FEWEST_FOR_P99 and float(f"{requests:.1e}") == requests and output.tool != "autocannon"
     lost = output.report.errors or (output.report.socket_errors and output.report.socket_errors.total)

@@ -104,7 +104,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A guess which keys the store lacks, with as many reads of these keys as the output has errors."""
+    """A guess of the keys that the store lacks, under which a replay gives exactly the output's number of errors."""
 
     absent: str  # the absent keys, in words
     chance: float  # probability that a draw is an absent key
@@ -191,7 +191,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for every number drawn the index of the first write of this key. A write draws a key, then a value."""
+    """Return for each number drawn the index of the first write of its key (of `keys`). A write draws key and value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]

@@ -12,7 +12,7 @@ KEPT_METADATA = {"tags"}
 
 
 def without_outputs(model: dict[str, Any], path: str, contents_manager: object) -> None:
-    """Before one of the project's notebooks is saved, remove the outputs, counts and metadata that a run has added."""
+    """Remove what a run added (outputs, counts, metadata) from notebook `model` if `path` is one of the project's."""
     if model["type"] != "notebook" or not OWN.fullmatch(path.strip("/")):
         return
     content = model["content"]
