@@ -87,7 +87,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Return a duration and its bounds, given in us, as text: 118 us (116-121), or one bound if no more is known."""
+    """Return a duration and its known bounds, all in us, as text: 118 us (116-121), 118 us (at least 116) or 118 us."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):

@@ -63,7 +63,7 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
-        """Return a block that measures only these sessions. It chooses no rate: the sessions' trials have rates."""
+        """Return a block that measures only `sessions`. It chooses no rate: their trials have rates or closed loops."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
@@ -100,7 +100,7 @@ class FixedRate:
         return tuple(Session(treatment, (trial,), workload.fill) for treatment, trial in trials.items())
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return all loads' rate; None if `self.sessions` have rates. `capacity_rps`: {treatment: closed-loop rate}."""
+        """Return the rate of all loads; None for a block of `known`. `capacity_rps`: {treatment: closed-loop rate}."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
@@ -214,8 +214,8 @@ class FaultInjection:
 class Interleaved:
     """A comparison of treatments whose servers are up at once, over several fresh starts (runners/docs/method.md).
 
-    Without `slice_s`, each request goes to one of the servers; a server that does nothing is added, to show the latency
-    that the generator itself adds. With `slice_s`, a closed loop loads one server at a time.
+    Without `slice_s`, each request goes to one of the servers, and a server that does nothing shows the latency that
+    the generator adds. With `slice_s`, a closed loop loads one server at a time. Raises PlanError for bad treatments.
     """
 
     name: str

@@ -271,7 +271,7 @@ class Experiment:
         return {name: value for name, value in parameters.items() if value != defaults[name]}
 
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
-        """Return the command line that repeats this run; parameters at their defaults are left out."""
+        """Return the command line that repeats a run with `parameters`; all but size are left out at their defaults."""
         sized = ["--size", str(parameters["size"])] if "size" in parameters else []
         changed = self.changed(parameters).items()
         given = [f"-p {shlex.quote(f'{name}={value}')}" for name, value in changed if name != "size"]

@@ -56,7 +56,7 @@ class Workload:
 
 
 def sized_puts(keys: int, value_bytes: int) -> Workload:
-    """Return a workload: PUTs of random keys from 1 to `keys`; if these are few, a store on the heap can hold all."""
+    """Return a workload: PUTs of values of `value_bytes` bytes to random keys from 1 to `keys`."""
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
@@ -65,8 +65,7 @@ def random_gets(
 ) -> Workload:
     """Return a workload: GETs of random keys of a filled store, and of `absent_keys` more keys that the store lacks.
 
-    `published_rates`: names of published outputs at several rates. `rewrites`: how often the fill writes every key
-    again.
+    `published_rates`: names of published outputs at several rates. `rewrites`: how often the fill rewrites all keys.
     """
     return Workload(
         HALF_ABSENT if absent_keys else "get", SCRIPTS / "get_random.lua", filled_keys=keys,
@@ -136,7 +135,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return `given_rps` if > 0; else the lower of the published rate and `share` of the lowest closed-loop rate."""
+    """Return `given_rps`; if 0, the lower of `published_rps` and `share` of the slowest closed loop in capacity_rps."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest, capacity = min(capacity_rps.items(), key=lambda reached: reached[1])

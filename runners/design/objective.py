@@ -147,7 +147,7 @@ class ChangeLimit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the limit in a text such as `p99>+10%`. Raises PlanError if it is none, or always or never fails."""
+        """Return the limit in text such as `p99>+10%`. Raises PlanError for none, or one that never or always fails."""
         thing = f"--fail-on {text!r}"
         match = _FORM.fullmatch(text)
         if match is None:

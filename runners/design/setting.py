@@ -27,10 +27,7 @@ OLD_JDK = 17
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way to run a server: an engine with the flags that differ from the server's defaults.
-
-    Raises PlanError if the name can't be a folder's name.
-    """
+    """One way to run a server: an engine with its own flags. Raises PlanError if the name can't be a folder's name."""
 
     name: str  # in steps, figures and sentences
     engine: str
@@ -101,7 +98,7 @@ OLD_LSM = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB
 
 
 def old_lsm(name: str, changed: Mapping[str, str]) -> Setting:
-    """Return the setting of the published LSM store with flags `changed` ({flag: value}); JVM flags have one dash."""
+    """Return the setting of the published LSM store with flags `changed` ({flag: value}; of JVM flags only the key)."""
     server = {**OLD_LSM, **{flag: value for flag, value in changed.items() if flag.startswith("--")}}
     jvm = tuple(flag for flag in changed if not flag.startswith("--"))
     return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)

@@ -181,7 +181,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload `name`, or the first. Raises PlanError if a target lacks it or describes it differently."""
+    """Return the workload `name` (empty: first). Raises PlanError if a target lacks it or describes it differently."""
     first, *others = (file.workload(name) for file in files)
     if any(workload != first for workload in others):
         names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"

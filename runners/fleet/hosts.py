@@ -54,7 +54,7 @@ def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threadi
 
 
 def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None:
-    """Unpack the run folder `name` from a tar archive into `folder`, unless a complete run is there already."""
+    """Unpack run folder `name` from a tar archive as `folder`, unless that is complete; its manifest gets `outcome`."""
     partial = folder.with_name(f"{folder.name}.partial-{secrets.token_hex(3)}")
     try:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
@@ -99,10 +99,10 @@ def _measure(job: bytes, variables: dict[str, str], lease: str) -> tuple[bytes, 
 
 
 def spread(jobs: Sequence[Job], fleet: Fleet, runs: Path, watch: Lines, minutes: float | None = None) -> Ended:
-    """Measure the jobs that have no result yet on the free hosts of a fleet, as `carry_out` does on this machine.
+    """Measure jobs that have no result in `runs`, on the free hosts of a fleet, as `carry_out` does on this machine.
 
-    A lost host takes part again once it responds; a host that joins later takes part too. Raises MeasureError if no
-    host is left, or if `runs` can no longer be written to; results so far are kept.
+    `minutes`: limit of the whole campaign. A lost host takes part again once it responds; a host that joins later
+    takes part too. Raises MeasureError if no host is left, or `runs` can't be written to; results so far are kept.
     """
     begun_s = seen_s = time.monotonic()
     outcomes = {job.address: known for job in jobs if (known := outcome_of(job, runs)) is not None}

@@ -25,7 +25,7 @@ _WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
 def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
-    """Merge the files of a load's generators into `whole`; `start_unix_us`: the start of the recorded window."""
+    """Merge the files of `parts` into `whole`; remove merged request logs. `start_unix_us`: recorded window's start."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
     merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
     if all(part.requests.exists() for part in parts):
@@ -39,7 +39,10 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Write the sum of HdrHistogram logs, by interval and tag, to `to`. Raises MeasureError if a line is malformed."""
+    """Write the sum of HdrHistogram logs, by interval and tag, to the file `to`.
+
+    `start_unix_us`: start of the recorded window, for the head of `to`. Raises MeasureError if a line is malformed.
+    """
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:

@@ -140,7 +140,7 @@ class Fleet:
     def run_on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
         """Run `work` in a host's slot for a role until it ends or `halted` is set; return its result.
 
-        `work` gets the name of its lease as last argument, and must end soon after `lease_over`. Raises the LabErrors
+        `work` gets the name of its lease as last argument, and must end once `lease_over` is true. Raises LabErrors
         of `work`, MeasureError for its other errors, and LostHostError if host or scheduler is gone for LEASE_S.
         """
         lease = uuid.uuid4().hex
@@ -286,7 +286,10 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
 
 
 def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:
-    """Return the fleet that a command line names. Raises PlanError for `hosts` with neither `tls` nor `no_tls`."""
+    """Return the fleet of a running `scheduler`, or start one on `hosts` (separated by commas).
+
+    `tls`: CA, certificate, key. Raises PlanError for `scheduler` with `hosts`, or `hosts` without `tls` or `no_tls`.
+    """
     files = Tls(*(path.resolve() for path in tls)) if tls else None
     if scheduler and hosts:
         raise PlanError("--scheduler and --hosts", "the one names workers that run, the other starts some", "give one")

@@ -107,7 +107,7 @@ def _label(loop: Loop) -> str:
 
 
 def curves_of(measured: Sequence[Loop]) -> list[Loop]:
-    """Return the PUT loops to draw as curves: for every setting in THREE (or FALLBACK), that on fewest connections."""
+    """Return the PUT loop on fewest connections of each stage in THREE, or in FALLBACK if no loop has THREE[0]."""
     stages = THREE if any(loop.stage == THREE[0] for loop in measured) else FALLBACK
     return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 

@@ -178,7 +178,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
 
 
 def _notes(comparison: Comparison, shown: Sequence[str], by_quantity: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield the notes below a table whose rows are the quantities in `shown`."""
+    """Yield the notes below a table of the quantities in `shown`; `by_quantity`: the differences in all quantities."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = f"{by_quantity[comparison.leading][0].quantity.label} first, for the generator limited some rates"
@@ -231,7 +231,7 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
 
 
 def direction_words(row: Row) -> str:
-    """Return a row's direction in words: faster or slower for a latency, higher or lower for any other quantity."""
+    """Return a row's direction in words, such as faster (of a latency), higher, the same, or not compared."""
     if row.refused:
         return "not compared"
     if row.decided and row.quantity.is_latency:

@@ -83,7 +83,7 @@ class Document:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings on the machine before the run, without BUSY if the machine was quiet during the loads."""
+        """The warnings on the machine before the run; not that of a busy machine, if it was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         all_warnings = self.run.manifest.get("warnings") or ()
         unusual = (warning for warning in all_warnings if not (quiet and warning["code"] == BUSY))

@@ -70,7 +70,7 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
 def comparison_page(
     comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
 ) -> str:
-    """Return an HTML page with `comparisons` of runs `a` with runs `b`. `despite`: conditions in which they differ."""
+    """Return an HTML page with `comparisons` of runs `a` with runs `b`. `despite`: conditions that differ."""
     figures = [drawing(pair).at(f"compared-{place}") for place, pair in enumerate(comparisons, start=1)]
     drawn = zip(comparisons, figures, strict=True)
     template = report.environment().get_template("between.html.j2")

@@ -273,7 +273,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar; None if data are missing. `clean` (unprofiled load) gives the CPU time, if any."""
+    """Return a profiled step's bar, None without data. CPU time: that of `clean` (unprofiled load), else the step's."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

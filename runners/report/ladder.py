@@ -98,7 +98,7 @@ MARKS: dict[str, dict[str, Any]] = {"": {}, HOLLOW: {"fillstyle": "none"}, PALE:
 
 @style.styled
 def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
-    """Draw a ladder's latency and achieved share by rate, `published` outputs, and the floor, a do-nothing server."""
+    """Draw latency and achieved share by rate; latencies also of `published` and `floor` (on a do-nothing server)."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
@@ -299,9 +299,9 @@ def ladder_sections(run: Run) -> Iterator[Section]:
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a table with a row per published output and this run's step at the same rate; None if there is no output.
+    """Return a table of published outputs and this run's steps at their rates; None without outputs or a base rate.
 
-    The table's note names the published rates that this run did not offer.
+    Rates that this run did not offer are only in the note; if it offered none, the table has the highest ones.
     """
     if ladder.base is None:
         return None

@@ -1,7 +1,7 @@
 """Draw latency: percentile spectra of loads, of one run or several, and latency over time with the causes of spikes.
 
 A spectrum shows latency by percentile p, on a logarithmic axis of 1/(1 - p) as in HdrHistogram's plots (Tene, "How NOT
-to measure latency"): each step to the right is ten times rarer. Response time (from the intended start of a request)
+to measure latency"): each decade to the right is ten times rarer. Response time (from the intended start of a request)
 is solid, service time (from its actual send) is dashed.
 """
 
@@ -49,7 +49,7 @@ class Curve:
 
 
 def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
-    """Return the curve of a spectrum's times of one `kind` (response or service); None if no time is positive."""
+    """Return a spectrum's curve of one `kind` (response or service), None without data; `drawn`: fields of Curve."""
     rows = spectrum[spectrum["kind"] == kind]
     p, value_us, total = (rows[column].to_numpy(float) for column in ("percentile", "value_us", "total_count"))
     count = int(max(total[np.isfinite(total)], default=0))
@@ -196,7 +196,10 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latencies over time (us, in COLUMNS): a row per time slice of `grid`; if that is None, per second."""
+    """Return a step's latencies over time: a row per time slice of `grid`, or per second if `grid` is None.
+
+    The columns are COLUMNS: begin and end of the slice in seconds, then p50, p99 and maximum in us.
+    """
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))

@@ -82,7 +82,7 @@ def terms(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def treatments(run: Run) -> Table | None:
-    """Return a table of treatments and loads that TREATMENTS explains; None for targets, or for fewer than two rows."""
+    """Return a table of the treatments and loads in TREATMENTS; None for a run of targets, or under two rows."""
     if run.manifest.get("targets"):
         return None  # whatever their names, they are not the lab's
     names = {step.subject: engine_name(step.subject) for step in run.steps}

@@ -58,7 +58,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return at most KEPT_FIGURES anchors of figures to archive; those of all quantities of a comparison come last."""
+    """Return at most KEPT_FIGURES anchors of figures to archive: README.md's first, those ending in WHOLE last."""
     anchors = [figure.anchor for figure in page.figures]
     anchors.sort(key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))
     return frozenset(anchors[:KEPT_FIGURES])

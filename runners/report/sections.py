@@ -53,7 +53,7 @@ def outage_title(death: Outage) -> str:
 
 
 def outage(deaths: Sequence[Outage], floor: Step | None = None) -> style.Picture:
-    """Draw the loads in which a node was killed, a column per load: latency and responses over time."""
+    """Draw latency and responses over time, a column per load in which a node was killed. `floor`: as in `timeline`."""
     marks = {death.step.name: death.events for death in deaths}
     return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 

@@ -195,7 +195,7 @@ def _(tail: Explained) -> str:
 
 
 def main_evidence(answer: Answer) -> object | None:
-    """Return an answer's first piece of evidence; if it is a difference, the first decided one in its quantity."""
+    """Return an answer's first evidence, or if that is a difference, the first decided one in its quantity, if any."""
     first = next(iter(answer.evidence), None)
     alike = (piece for piece in answer.evidence if isinstance(piece, Difference))
     of = first.row.quantity if isinstance(first, Difference) else None
@@ -282,7 +282,7 @@ def verdict_words(answered: Answered) -> str:
 
 
 def effect_sentence(answered: Answered) -> str:
-    """Return an answer's evidence as a sentence; a name with a digit, such as p50, keeps its small letter."""
+    """Return an answer's evidence as a sentence; a first word with a digit, such as p50, keeps its small letter."""
     text = effect_words(answered)
     named = any(map(str.isdigit, text.partition(" ")[0]))
     return f"{text}." if named else words.sentence(text)

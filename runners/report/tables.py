@@ -1,7 +1,6 @@
 """Tables and sections of a report as plain values, and their Markdown. Cells are texts, as `runners.words` writes them.
 
-The templates write tables as HTML, or as Markdown for code-hosting sites and notebooks. They escape every cell, except
-text of the type `Markdown`.
+The templates write tables as HTML or as Markdown, and escape every cell, except text of the type `Markdown`.
 """
 
 import re
@@ -144,7 +143,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a Markdown table with its caption, unless that begins with the first column's head; see `table`."""
+    """Return a table in Markdown as `table` does, with its caption, which is omitted if it begins with `head[0]:`."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 

@@ -157,7 +157,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
-    """Draw `rounds` and a published output: latency by percentile on linear axes. A timer gives a straight line."""
+    """Draw latency by percentile on linear axes. A generator with a 1 ms timer, such as wrk2, has a straight line."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
     name = f"published (wrk2, {words.rate(published.rate_rps)})"
     curves.append((name, published.spectrum_frame(), style.INK, ":"))
@@ -188,7 +188,7 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
 def stall(seen: Sequence[Stall]) -> style.Picture:
     """Draw how many requests to a frozen server took longer than each response time, a line per generator.
 
-    The broad grey line shows the waits that follow from the schedule. If a generator counts all, its line lies on it.
+    The broad grey line shows the waits that the schedule implies. The line of a generator that counts all lies on it.
     """
     figure = style.Picture(8.4, 4.6)
     axes = figure.add_subplot()
