@@ -79,7 +79,7 @@ class LocalRunner:
         self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into `folder`, or resume an attempt there; the status is `failed` after OSError or LabError."""
+        """Measure a job into `folder` or resume an attempt there; the outcome is `failed` after OSError or LabError."""
         begun_s = time.monotonic()
         try:
             return self._measured(job, folder, begun_s)

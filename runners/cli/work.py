@@ -88,7 +88,10 @@ def load_on_fleet(given: Mapping[str, object], fleet: "Fleet") -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Compare a target with an earlier revision of its repository; return the run's folder. Raises LabError."""
+    """Compare a target (side b) with an earlier revision of its repository (side a); return the run's folder.
+
+    `given`: the run's parameters; `resume`: folder of a run to resume. Raises LabError; Interrupted after Ctrl-C.
+    """
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"

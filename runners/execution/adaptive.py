@@ -40,7 +40,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
     """Yield a comparison's sessions: closed loops, which set the rate, then sessions on freshly started servers.
 
     With `block.until`, no session follows a verdict. The caller passes a session's measured steps back by `send`.
-    `reached_rps`: {treatment: closed-loop rate} if an earlier block has measured it.
+    `reached_rps`: {treatment: closed-loop rate} if an earlier block measured it. Raises MeasureError if a loop failed.
     """
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
@@ -145,7 +145,7 @@ class _ServerSearch:
         )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with its closed loop; rates chosen before stay if they overlap the loop's `first_rates`."""
+        """Begin a start with its closed loop. Keep the rates chosen before if they overlap those of `first_rates`."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):

@@ -56,10 +56,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook in a Jupyter kernel of its own; the run folder gets the executed copy.
-
-    Raises NotebookError if a cell fails or the kernel dies.
-    """
+    """Execute a notebook into a copy in `folder`. Raises NotebookError if a cell fails or the Jupyter kernel dies."""
     # jsonschema runs without this grammar, which takes two seconds to build and serves a format that no notebook uses
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it

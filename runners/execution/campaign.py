@@ -110,7 +110,7 @@ def carry_out(
     watch: "Lines",
     minutes: float | None = None,
 ) -> Ended:
-    """Measure the jobs without a result, as long as `minutes` allow; return how the campaign ended.
+    """Measure the jobs without a result, as long as `minutes` (None: no limit) allow; return how the campaign ended.
 
     `measure` measures a job into a folder. `watch` shows when jobs begin and end. Raises MeasureError if an outcome
     says that later jobs would fail too.

@@ -137,7 +137,11 @@ class Measurement:
         return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return the programs for a trial; truepace sends all sentinels, small loads that are alike in all runs."""
+        """Return the programs for a trial: its generator, the profiler, and, for an unprofiled load, the recorder.
+
+        truepace sends each sentinel (a small load that is the same in every run), each load that several servers
+        share, and each load whose rate changes. Any other load is sent by the trial's generator, else by the run's.
+        """
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only truepace can share or change a schedule
             generator = self._generator("truepace")
@@ -195,7 +199,7 @@ class Measurement:
                     raise MeasureError(f"target {server.subject}", cause, remedy)
 
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
-        """Return profiler settings from the trial's rate and CPU use without a profiler; None if it is not profiled."""
+        """Return profiler settings by a trial's rate and by its CPU use in the unprofiled load; None: no profile."""
         if not trial.profile:
             return None
         clean, rps, cpu_share = self._taken.get(trial.name.partition("-profiled")[0]), 0.0, 0.0

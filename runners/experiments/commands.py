@@ -35,7 +35,7 @@ def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a knee search within the parameter `minutes`, or the shortest search. Raises PlanError if one is bad."""
+    """Return a knee search within the parameter `minutes`, or the shortest. Raises PlanError for a bad parameter."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))

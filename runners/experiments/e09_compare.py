@@ -18,7 +18,7 @@ GENERATOR = "truepace"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a comparison of the settings `a`, `b`, and `a` again as control. Raises PlanError for a bad parameter."""
+    """Return a comparison of `a`, `b` and, if possible, `a` again as control. Raises PlanError for a bad parameter."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")

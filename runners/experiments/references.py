@@ -55,10 +55,7 @@ def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
 
 
 def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
-    """Archive a run and its report below `root`, by default in data/reference.
-
-    Raises StoreError if the run is not complete, or if it measured other servers than the lab's.
-    """
+    """Archive a run and its report below `root`. Raises StoreError if incomplete or not of the lab's own servers."""
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")

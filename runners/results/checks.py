@@ -161,7 +161,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether a load's p99 stands for the whole load: not if it halves when one second of it is left out."""
+    """Judge if a load's p99 stands for the whole load: not if it more than halves without one second of the load."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None

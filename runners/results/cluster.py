@@ -132,10 +132,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return the nodes' shares (0..1) of the keys 0 to `ids` - 1, in the order of the sorted addresses.
-
-    `topology` has the addresses of the nodes. `hashing` is a name in HASHES.
-    """
+    """Return nodes' shares (0..1) of keys 0 to `ids` - 1, sorted by address in `topology`; `hashing` is in HASHES."""
     nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -233,7 +230,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return (step on setting NEW, share of `event` for passing requests on) by workload; [] if a share is unknown."""
+    """Return per workload (step on setting NEW, share of `event` for passing requests on); [] if one is missing."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)

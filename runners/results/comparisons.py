@@ -40,7 +40,7 @@ class Difference:
 
 
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
-    """Return a comparison's row with values to judge it by. `medians` (of loads on one server) replace its medians."""
+    """Return a comparison's row with values to judge it by. `medians`: of loads on one server; None: `comparison`'s."""
     cpu = comparison.row(CPU, row.treatment) if row.at_least else None
     medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, comparison.rate_rps, medians)
@@ -65,7 +65,7 @@ def differs(
 ) -> Answer | None:
     """Answer: does a treatment change `quantity` (such as p50_us) against its baseline, in a direction in `yes`?
 
-    The first comparison in `blocks` (names) with `treatment` decides (None: any); without one the answer is None.
+    The first comparison with a name in `blocks` (None: any) and with `treatment` (None: any) decides; None without one.
     `loads_alone`: (setting, workload) of a load on the baseline alone, then of one on the treatment alone; an answer
     on p50_us shows their medians too.
     """
@@ -87,7 +87,7 @@ def parts_differ(
 ) -> Answer | None:
     """Answer: does a treatment change `quantity` in a direction in `yes`, in several blocks? None if none was measured.
 
-    `combined` joins the blocks' verdicts. `blocks`: {name: label in the answer}. `also`: further quantities to show.
+    `combined` joins verdicts. `blocks`: {name: label}. `treatment`: None means all. `also`: more quantities to show.
     """
     answers = []
     for comparison, row in _rows(results, quantity, blocks, treatment):
@@ -101,7 +101,10 @@ def parts_differ(
 
 @answering
 def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatment: str) -> Answer | None:
-    """Answer: does a treatment gain more throughput in the first of `blocks` than in the second? None if unknown."""
+    """Answer: does a treatment gain more throughput in the first of `blocks` than in the second? None if unknown.
+
+    `label` names the gains. `blocks`: {label of a block in the answer: name of the block}, with two blocks.
+    """
     compared = _rows(results, THROUGHPUT, tuple(blocks.values()), treatment)
     known = {comparison.name: row.relative for comparison, row in compared if not row.refused and not row.at_least}
     if len(known) < len(blocks):
@@ -127,7 +130,7 @@ def added_bytes(results: Results, label: str, block: str, treatment: str) -> Ans
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Answer: has the change in `row` a direction in `yes`? Inconclusive if it is undecided, or not compared."""
+    """Answer: has the change in `row` a direction in `yes`? Inconclusive if it is undecided or refused."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0

@@ -88,7 +88,7 @@ def fails(results: "Results", subject: str) -> Answer | None:
 
 
 def shared_response(results: "Results") -> Answer | None:
-    """Answer: can all requests share one response object? No if their HTTP heads grow; None if this was not tried."""
+    """Answer: can all requests share one response object? No if the responses' heads grow; None if not tried."""
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:

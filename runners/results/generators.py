@@ -20,7 +20,7 @@ WHOLE = 0.05
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: at any rate, is `tool`'s median latency above the reference client's? None if no round has both tools."""
+    """Answer: is `tool`'s median latency above the reference client's at some rate? None if no round has both tools."""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)

@@ -38,9 +38,9 @@ class KneeRatio:
 
 @answering
 def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
-    """Answer: under `workload`, is the knee of setting `of` above that of setting `against`? None if one is unknown.
+    """Answer: under `workload`, is the knee of setting `of` above that of `against`? None if one was not searched for.
 
-    A knee is the highest rate that meets an objective. Inconclusive with fewer than FEWEST_STARTS starts of a server.
+    A knee is the highest rate that meets an objective. Inconclusive with under FEWEST_STARTS starts, or without a knee.
     """
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
@@ -74,7 +74,7 @@ class PublishedRate:
 
 
 def published_rates(results: Results) -> Answer | None:
-    """Answer: is the knee above the highest achieved published rate, in all loads that have both? None if none has."""
+    """Answer: in all loads with both, is the knee above the highest published rate that was kept? None without such."""
     parts, verdicts, steps = [], [], []
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
@@ -111,8 +111,8 @@ def _refused(step: Step, share: float) -> Measure:
 def longer_queue(results: Results) -> Answer | None:
     """Answer: does the longest queue refuse fewer requests under overload than the shortest? None without two queues.
 
-    Only queues that were full are compared: the load had more connections than the queue has places, and missed its
-    rate or had failed requests.
+    Only queues that were full are compared: the load had more connections than the queue has places, and missed the
+    rate or the limit on failed requests (see ACHIEVED_ALONE).
     """
     ends = [(ladder.rate_steps[0], ladder.rate_steps[-1]) for ladder in results.ladders]
     queues = [(low, high) for low, high in ends if low.subject.startswith(QUEUE)]

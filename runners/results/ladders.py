@@ -83,7 +83,7 @@ class Ladder:
 
     @property
     def disturbed(self) -> dict[float, StepOutcome]:
-        """{rate: outcome} of rates at which no step surely met or missed the objective. MET: met without the stalls."""
+        """{rate: outcome} where no step surely met or missed the objective. MET: met with machine stalls left out."""
         met, missed = StepOutcome.MET, StepOutcome.MISSED
         sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
         return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
@@ -168,7 +168,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return a run's ladders (loads at several rates). `closed_loop` and similar fields are set from the whole run."""
+    """Return a run's ladders, with the fields `other_steps`, `closed_loop` and `base_knee` set from the whole run."""
     rate_steps = run.find(kind=RATE_STEP)
     by_name = facts.grouped(rate_steps, lambda step: step.record.ladder.name if step.record.ladder else step.subject)
     unbounded = [ladder_of(name, steps) for name, steps in by_name.items()]

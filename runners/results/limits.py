@@ -133,7 +133,7 @@ def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
 
 
 def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
-    """Judge a load by a limit. A percentile is judged by its whole interval, a share of responses by its value."""
+    """Judge a load by a limit: a percentile by its whole interval, a share (errors, achieved rate) by its value."""
     if limit.most_us is not None:
         return _by_latency(step, limit, limit.most_us)
     if limit.most_errors is not None:

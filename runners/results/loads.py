@@ -96,7 +96,7 @@ def times(
 def more_than(
     results: Results, label: str, loop: Loop, against: Loop, *parts: tuple[Value, str, Loop, Loop], lower: bool = False
 ) -> Answer | None:
-    """Answer: is the rate of the loop `loop` higher (or `lower`) than that of `against`? None without shared rounds.
+    """Answer: is the rate of `loop` higher (lower if `lower`) than that of `against`? None without shared rounds.
 
     `label` names this ratio in the answer. `parts` are more ratios to show: (value, label, loop, loop to divide by).
     """

@@ -91,7 +91,7 @@ def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
 
 
 def absent(requests: int, threads: int, drawn: int, held: int) -> int:
-    """Return how many requests ask for keys above `held`, if all threads draw one sequence of numbers, 1 to `drawn`."""
+    """Return how many requests ask for keys above `held`, if each thread draws the same numbers from 1 to `drawn`."""
     shares = [(requests + thread) // threads for thread in range(threads)]
     return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 
@@ -146,7 +146,7 @@ def executor(results: "Results") -> Answer | None:
 
 
 def timer_and_tick(results: "Results") -> Answer | None:
-    """Answer: are the medians of all loops that wait within CLOSE of the ACK timer plus a tick? None if none waits."""
+    """Answer: for each loop that waits, is the median within CLOSE of the ACK timer plus a tick? None if none waits."""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
@@ -168,7 +168,7 @@ def timer_and_tick(results: "Results") -> Answer | None:
 def one_write(results: "Results") -> Answer | None:
     """Answer: does the delayed-ACK timer delay even a response that the server sends in one write?
 
-    Yes if its median is at least half the median with two writes, else no. None if one is unknown, or two don't wait.
+    Yes if its median is at least half that of two writes, else no. None if unknown, or if two writes are not delayed.
     """
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:
@@ -211,7 +211,7 @@ def mixed(results: "Results") -> Answer | None:
 
 
 def waits_idle(results: "Results") -> Answer | None:
-    """Answer: could a CPU profile show the wait? No, no thread computes meanwhile; None if no such loop is profiled."""
+    """Answer: could a CPU profile show the wait? No: no thread computes meanwhile. None if no such loop is profiled."""
     measures, steps = [], []
     for step in results.run.find(kind=KIND, profiled=True):
         samples = facts.profile_samples(step, facts.CPU)

@@ -117,7 +117,7 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
-    """Return changes between two profiles, with p-values: of frames with at least LEAST_SHARE in one, largest first."""
+    """Return the changes, largest first, of frames with a share of at least LEAST_SHARE in one of the two profiles."""
     a, b = frame_shares(first, event), frame_shares(second, event)
     depth = _depths(first, event) | _depths(second, event)
     together: dict[tuple[float, float], str] = {}
@@ -197,7 +197,7 @@ def _waited_us(step: Step) -> float:
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
-    """Return a workload's rate steps (if given, on one setting) that have a usable profile, lowest rate first."""
+    """Return a workload's rate steps on setting `subject` (None: on any) with a usable profile, lowest rate first."""
     steps = run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject)
     return sorted(filter(facts.usable_profile, steps), key=facts.offered_rps)
 

@@ -42,7 +42,7 @@ def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
 
 
 def taken_at_rps(output: Output) -> float | None:
-    """Return the rate of the run that printed `output`, by its folder's index or else as offered; None if unknown."""
+    """Return the rate at which `output` was measured: by its folder's index, else as offered; None if unknown."""
     return output.entry.ran_at_rps or output.offered_rps
 
 
@@ -120,7 +120,7 @@ def _median_of(step: Step, results: Results) -> Measure:
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
     """Answer: do the medians of the published outputs `names` come from the server, not the generator? No or None.
 
-    No if at least two of these medians exceed TICK_US, and all that do exceed all of this run's under `workload`.
+    No if at least two of these medians are above TICK_US, and all those are above all of this run's under `workload`.
     """
     medians = (output.report.latencies.at(0.5) or 0.0 for _, output in outputs_named(names) if output.offered_rps)
     published_us = [median_us for median_us in medians if median_us > TICK_US]
@@ -188,7 +188,7 @@ LIMIT_US = Objective().latencies[0][1]  # the highest p99 (us) at a rate that a 
 
 
 def sustained(part: str) -> tuple[float, float]:
-    """Return (highest rate with all p99s of report 5's `part` outputs within LIMIT_US, longest of these p99s in us)."""
+    """Return (highest rate with all p99s of report 5's `part` outputs within LIMIT_US, longest p99 in us), or NaNs."""
     by_rate = facts.grouped(outputs_named(columns("report-5", part)), lambda named: named[1].offered_rps or 0.0)
     longest = {
         rps: max(output.report.latencies.at(0.99) or math.inf for _, output in of) for rps, of in by_rate.items()
@@ -198,7 +198,7 @@ def sustained(part: str) -> tuple[float, float]:
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: did the server cause the errors in published outputs? No if all have a similar error share, else None."""
+    """Answer: did the server cause the errors in outputs `names()`? No if their error shares are similar, else None."""
     reports = ((name, output.report) for name, output in outputs_named(names()))
     shares = {name: report.errors / report.requests for name, report in reports if report.errors and report.requests}
     low, high = min(shares.values(), default=0.0), max(shares.values(), default=0.0)
@@ -224,7 +224,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were published percentiles measured at the published rate? No if the index says another, else None."""
+    """Answer: were published percentiles measured at the published rate? No if the index names another, else None."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:

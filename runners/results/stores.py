@@ -75,7 +75,7 @@ def reference(filled: Sequence[Store]) -> Store:
 
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:
-    """Return the relative change from the knee of `against` to the knee of `store`; None if a knee is missing."""
+    """Return the relative change of knee from `against` to `store`; None if a knee is missing or both are one store."""
     if workload not in store.searches or workload not in against.searches or store.subject == against.subject:
         return None
     apart = between(store.run, store.searches[workload], against.searches[workload])

@@ -34,8 +34,8 @@ def explained(seen: Attribution) -> Explained:
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     """Answer: does `cause` (such as compaction) explain the tail of the load `step_name`? None without such a load.
 
-    The tail is the extra time of slow responses. No if the cause's share of it is below MARGIN, or without latency
-    spikes; else yes if above zero beyond chance. Inconclusive if the cause had no events, or if the tail is not known.
+    The tail is the extra time of slow responses. No without latency spikes, or if the cause's share of the tail is
+    below MARGIN; else yes if beyond chance. Inconclusive otherwise, without events of the cause, or with no known tail.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
     if step is None:
@@ -87,7 +87,7 @@ def explains(share: Share) -> Verdict:
 def puts_before_a_merge(puts: float, flushes: int) -> float:
     """Return a lower bound of the number of PUTs before the first compaction of a RocksDB store that starts empty.
 
-    A compaction needs TABLES_TO_MERGE full memtables. If n PUTs caused k flushes, one takes over n / (k + 1) PUTs.
+    A compaction needs TABLES_TO_MERGE full memtables. If n `puts` caused k `flushes`, each holds > n / (k + 1) PUTs.
     """
     return TABLES_TO_MERGE * puts / (flushes + 1)
 

@@ -1,4 +1,4 @@
-"""Start and stop a key-value server of the lab's own, or a cluster with a process for each node; check its fill."""
+"""Start and stop the lab's key-value server, or a cluster (a process per node); check that a fill stored its keys."""
 
 import contextlib
 import dataclasses

@@ -143,8 +143,8 @@ class BackgroundClock:
 def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
     """Yield a function that hands its arguments to `work`, in a thread which runs only when a core idles.
 
-    If the thread has not begun by the next call, the caller does the work. An error of the work is raised after the
-    body.
+    A call that comes while the thread works has no effect. If the thread has not begun the work of the last call, the
+    caller of the next call works at once. An error of the work is raised after the body.
     """
     last = Future[None]()
     last.set_result(None)
@@ -173,7 +173,7 @@ def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
 
 
 class Activity:
-    """A context manager that samples CPU time and disk use of machine and server into the file `path` (Linux only)."""
+    """A context manager that samples CPU time of machine and server and use of `data`'s disk into `path` (Linux)."""
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)

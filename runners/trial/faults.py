@@ -48,7 +48,7 @@ class Happening:
             self._thread.join()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a step record with only this fault's fields; `start_unix_us`: start of the recorded window or None."""
+        """Return a step record with only this fault's fields; `start_unix_us`: of the recorded window, if known."""
         return StepRecord()
 
 
@@ -140,7 +140,7 @@ MOST_BYTES = 4 << 20  # a head that grows to this length shows the fault already
 
 
 def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
-    """PUT a key `count` times on one connection; return a dict per response: `number`; its head's `bytes`, `fields`."""
+    """Send `count` PUTs on one connection; return each response's `number` and the `bytes` and `fields` of its head."""
     request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))

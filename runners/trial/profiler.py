@@ -1,6 +1,6 @@
 """Recordings of a JVM by async-profiler and by the JDK's own flight recorder, and their conversion.
 
-Only async-profiler's recording holds the engine that sampled `cpu`, so the recording is read back. In loads without a
+Only async-profiler's recording names the engine that sampled `cpu`, so the recording is read back. In loads without a
 profiler the flight recorder records a few events; their cost is measured (runners/docs/0012-light-recording.md).
 """
 

@@ -214,7 +214,7 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return stack frames (root first) as one collapsed stack; control characters, `;` and `</` are replaced."""
+    """Return stack frames (root first) as one collapsed stack, without control characters; replace `;` and `</`."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
     return ";".join(name or _UNNAMED for name in plain)
 

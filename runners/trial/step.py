@@ -207,7 +207,7 @@ class _Profiling:
             self._sampler.stop(self._folder)
 
     def converted(self, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Return the profile's record. If the profile can't be read, raise MeasureError for a JVM, else set `note`."""
+        """Return a profile's record of a window (Unix ms). On failure raise MeasureError for a JVM, else set `note`."""
         try:
             if self._sampler and self._profile:
                 return self._sampler.convert(self._profile, self._folder, window_ms)
