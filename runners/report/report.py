@@ -21,10 +21,8 @@ from runners.results.conclusion import Conclusion
 from runners.storage.step_folder import replace_file
 
 LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
-#: The most figures that an archive keeps, flame graphs not counted; report.html has all figures.
+#: An archive keeps the figures before the appendix, and others up to so many in total; flame graphs are not counted.
 KEPT_FIGURES = 10
-#: The figure of each experiment that README.md shows; an archived reference result has it as PNG too.
-IN_README = {"01": "spectrum-put"}
 #: Least shares of drawn flame-graph frames, tried until report.html is small enough; with 1, graphs are plain pictures.
 LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
@@ -58,27 +56,24 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return at most KEPT_FIGURES anchors of figures to archive: README.md's first, those ending in WHOLE last."""
-    anchors = [figure.anchor for figure in page.figures]
-    anchors.sort(key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))
-    return frozenset(anchors[:KEPT_FIGURES])
-
-
-def _in_readme(page: Document) -> str | None:
-    return IN_README.get(str(page.run.manifest.get("experiment")))
+    """Return anchors of figures to archive: all before the appendix, then others up to KEPT_FIGURES in total."""
+    appendix = [shown.anchor for part in page.appendix for shown in part.figures]
+    main = [figure.anchor for figure in page.figures if figure.anchor not in appendix]
+    appendix.sort(key=lambda anchor: anchor.endswith(WHOLE))  # figures of all quantities of a comparison come last
+    return frozenset([*main, *appendix[: max(0, KEPT_FIGURES - len(main))]])
 
 
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
     """Write figures as SVG (from `drawn`) and PNG, and flame graphs as SVG. Remove the figures of an earlier report.
 
-    If an archive gives `kept` (anchors), only these figures are written, and only README.md's figure as PNG too.
+    If an archive gives `kept` (anchors), only these figures are written, and as SVG alone.
     """
     files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
     for figure in page.figures:
+        if kept is None:
+            files[f"{figure.anchor}.png"] = style.png(figure)
         if kept is None or figure.anchor in kept:
             files[f"{figure.anchor}.svg"] = drawn[figure.anchor].encode()
-        if kept is None or figure.anchor == _in_readme(page):
-            files[f"{figure.anchor}.png"] = style.png(figure)
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         replace_file(folder / name, content)

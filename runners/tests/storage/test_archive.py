@@ -21,7 +21,6 @@ from runners.readers.history import open_history
 from runners.readers.outputs import find_in
 from runners.readers.reading import archived_content, keeps_latencies, read_run, store_frames, together
 from runners.readers.stacks import batches, in_batches
-from runners.report.report import KEPT_FIGURES
 from runners.storage.archive import Archive, Content, steps_file, write_archive
 from runners.storage.run_folder import RunFolder, StoreError
 from runners.tests.fixtures.fake_run import make_run
@@ -163,9 +162,9 @@ def test_few_files_are_left(pair: tuple[RunFolder, RunFolder]) -> None:
         *("manifest.json", "conclusions.json", "report.md", "steps.archive", "figures")
     }
     figures = [path for path in files if path.parts[0] == "figures"]
-    assert 0 < sum(path.suffix == ".svg" for path in figures) <= KEPT_FIGURES
-    assert sum(path.suffix == ".png" for path in figures) == 1, "the one that README.md shows"
+    assert figures and all(path.suffix == ".svg" for path in figures)
     report = pair[1].report_md.read_text(encoding="utf-8")
+    assert "drawn in report.html" not in report.partition("\n# Appendix\n")[0]
     assert all(f"figures/{path.name}" in report for path in figures if path.suffix == ".svg")
 
 
