@@ -143,7 +143,7 @@ class Comparison:
         return [row for row, by in apart if row.quantity.unit != "count" or by >= LEAST_COUNT]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the row for all threads' CPU time if it contradicts `row`, the one for request threads; else None."""
+        """Return the row for all threads' CPU time if its direction differs from `row`'s (request threads), or None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

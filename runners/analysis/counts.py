@@ -146,7 +146,7 @@ def of_step(step: Step) -> Counts:
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return {server: (ended, failed)}, numbers of requests, for the servers in `names` of a load that they share."""
+    """Return {server: (ended, failed)}: numbers of requests of each server in `names`, in a load that they share."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):

@@ -173,10 +173,7 @@ def line(step: Step) -> str:
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the rate (1/s) of the slowest closed loop of writes on the setting `subject`; None if unknown.
-
-    Without such a loop, return the rate of the last fill of the storage engine `engine`.
-    """
+    """Return the lowest closed-loop write rate (1/s) of setting `subject`, else of `engine`'s last fill, or None."""
     loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
     writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
     fills = [rps for step, rps in writes if step.kind == FILL and step.record.engine == engine]

@@ -1,9 +1,9 @@
 """Instrument floors (the latency that a load generator itself adds), and latencies recorded while a server is frozen.
 
 The method is in docs/0004-resolution.md. A floor is a load on a server that does nothing. Several rounds of it are
-summarised by their median. The interval of the median lies between two rounds that enclose the true median with 95 %,
-or between the smallest and the largest of fewer than six rounds. If R requests per second are due and a server is
-frozen for F seconds, R * (F - x) requests wait longer than x seconds.
+summarised by their median. The interval of the median lies between two rounds that enclose the true median with 95 %
+confidence, or between the smallest and the largest of fewer than six rounds. If R requests per second are due and a
+server is frozen for F seconds, R * (F - x) requests wait longer than x seconds.
 """
 
 import math
@@ -58,7 +58,7 @@ class Floor:
 
 
 def over_rounds(values: Iterable[float]) -> Bounded | None:
-    """Return the median of the values, with a 95 % interval whose ends are two of the values; None without values."""
+    """Return the median, with an interval between two of the values (95 % for six or more values); None without any."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -111,7 +111,7 @@ def reference_of(point: dict[str, Floor]) -> Floor | None:
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return in us by how much `floor` exceeds `reference` at percentile `level` (0..1); None without common rounds."""
+    """Return in us the median of `floor` - `reference` at percentile `level` (0..1) of common rounds; None if none."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -125,7 +125,7 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
     """Return the smallest difference in us of two medians (`level` 0.5), or of two p99, that a floor resolves.
 
     Two measurements of this floor differ by less in 95 of 100 cases; the floor's seconds count as repeats.
-    If the generator's timer ticks, the result is the tick. None without valid latencies, or with too few seconds.
+    If the generator has a millisecond timer, the result is its tick. None without valid latencies or enough seconds.
     """
     if floor is None or not facts.quotable(floor):
         return None
@@ -241,7 +241,7 @@ def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
 
 
 def taken_at(floor: Step, load: Step) -> bool:
-    """Return whether `floor`, a load on a server that does nothing, has the rate and the connections of `load`."""
+    """Return whether `floor` is a load on a server that does nothing, at the rate and connections of `load`."""
     rate_rps = facts.offered_rps(load)
     near = words.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
@@ -260,7 +260,7 @@ def latency_text(step: Step, level: float) -> str:
 
 
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether late sends, or the generator's own latency if it is known, may explain a load's percentile."""
+    """Return whether late sends, or the generator's own latency if `steps` has it, may explain a load's percentile."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)

@@ -210,7 +210,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if the slower side may be as fast as a do-nothing server or a tail has no such server."""
+    """Return the row, refused if the slower side may be as fast as a do-nothing server; a tail also if none was run."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:

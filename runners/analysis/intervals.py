@@ -222,7 +222,8 @@ def _low(blocks: Blocks, level: float) -> float:
 def _high(blocks: Blocks, level: float) -> float:
     """Return the lowest value in us that is significantly above the percentile `level` (0..1); NaN if there is none.
 
-    The effective sample size never grows with the value: the last requests of a stall look independent and are not.
+    A value's effective sample size is limited to that of lower values with at least FEWEST_SLOWER slower requests: the
+    last requests of a stall look independent, but are not.
     """
     expected, last = 1 - level, len(blocks.values_us) - 1
     effective_of_all = math.inf
@@ -268,7 +269,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return the percentile `level` (0..1) in us without a second that more than doubled it; None if no second did."""
+    """Return percentile `level` (0..1) in us, leaving out a second that more than doubled it; None if no second did."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

@@ -161,7 +161,7 @@ class Search:
 
     @property
     def refuted_rps(self) -> float:
-        """The rate above which no knee lies, by the longer steps; stalls in a step may have cost some of its rate."""
+        """The least rate / `busy` of longer steps that missed, above which no knee lies; infinite if none missed."""
         missed = (step for step in self.longer if self._outcome(step) == StepOutcome.MISSED)
         return min((step.rps / step.busy for step in missed), default=math.inf)
 
@@ -192,10 +192,7 @@ class Search:
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior that gives the lower bound of the knee.
-
-        It is `curve`, unless only a lower bound is known: then late sends count as latency (see RateStep.as_read).
-        """
+        """The posterior for the knee's lower bound: `curve`; without an upper bound, late sends count as latency."""
         if not self.short or not self.knee.from_below:
             return self.curve
         return self._sustained(curve(tuple(step.as_read for step in self.short), self.objective))
@@ -391,7 +388,7 @@ def _spread(low_rps: float, high_rps: float, count: int) -> list[float]:
 
 
 def rate_interval(knee: Knee) -> str:
-    """Return a knee with its interval as text, 21 400/s (20 900-21 900), a wide interval alone, or its known bound."""
+    """Return a knee as text: with its interval, 21 400/s (20 900-21 900), or a wide interval alone, or one bound."""
     if knee.from_below or knee.from_above:
         return f"{'above' if knee.from_below else 'at most'} {words.rounded_rate(knee.quoted_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (knee.low_rps, knee.high_rps))

@@ -6,9 +6,9 @@ y = -l (1 - exp((x - k) / w)) below k, y = h (1 - exp((k - x) / w)) above k.
 
 The noise of y is Student's t with 4 degrees of freedom, which tolerates outliers (K. Lange and others, 1989, JASA 84).
 Some of the steps are spoilt: their y lies anywhere above the curve. k differs between steps and between starts by
-normal deviates, which are integrated out. Of a disturbed step only bounds of y are known. All parameters have a
-posterior on a grid; the knee is the median of k. Its interval, the central 98 %, covered the truth in at least 95 % of
-simulated searches (docs/method.md).
+normal deviates, which are integrated out. Of a disturbed step only bounds of y are known. h is FURTHEST; all other
+parameters have a posterior on a grid. The knee is the median of k. Its interval, the central 98 %, covered the truth in
+at least 95 % of simulated searches (docs/method.md).
 """
 
 import math

@@ -201,7 +201,7 @@ def _long(spans: Spans) -> Spans:
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per sample: ms that threads waited for a core behind other processes and behind serving threads."""
+    """Return a row per sample: ms that threads waited for a core behind other processes, and behind serving threads."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -214,7 +214,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 
 
 def _active(rows: pd.DataFrame, share: float, excluded: Spans, column: str = "busy_ms") -> Spans:
-    """Return spans (begin s, end s, ms used) in which a `share` of a core or more was busy outside of `excluded`."""
+    """Return spans (begin s, end s, ms in `column`) in which at least `share` of a core was busy outside `excluded`."""
     stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[column], strict=True):
         end = begin + length

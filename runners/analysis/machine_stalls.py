@@ -61,7 +61,7 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
     """Return disjoint windows as rows (begin, end) in s: a stall of any core, and the time until its backlog is served.
 
-    `utilisation`: the server's, from 0 to 1: a busier server needs longer for the requests that waited during a stall.
+    `utilisation`: the server's, 0 to below 1; a busier one needs longer for its backlog. Short stalls: see SHORT_MS.
     """
     stalls = _long_or_in_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000

@@ -108,7 +108,7 @@ def _unknown(setting: Setting) -> list[str]:
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
-    """Return comparisons of the sides' loads; `despite`: settings that may differ. Raises PlanError if none match."""
+    """Compare loads of equal settings (`despite` aside). Raises PlanError if none match or a name is unknown."""
     known = [name for name in setting_of(a[0]) if name not in NEVER]
     if unknown := [name for name in despite if name not in known]:
         remedy = f"use one of {', '.join(known)}"

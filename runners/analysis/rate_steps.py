@@ -99,7 +99,11 @@ class RateStep:
         return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
-        """Return the largest log(value / limit) of an objective, cut at +-FURTHEST; the objective is missed above 0."""
+        """Return by how much the step misses an objective, cut at +-FURTHEST; the objective is met at 0 or below.
+
+        It is the largest log(latency / limit), or log(required / achieved share of the rate) / allowed shortfall if
+        that is larger. It is FURTHEST if more requests failed than the objective allows.
+        """
         if self.lost > objective.errors:
             return FURTHEST
         values = ((self.at(level), limit_us) for level, limit_us in objective.latencies)
@@ -148,7 +152,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
 
 
 def _point_of_row(row: pd.Series, objective: Objective, step: Step) -> Point:
-    """Return the point of a row of `rate_steps`, judged by the lateness in this rate step, else in the sweep."""
+    """Return the point of a row of `rate_steps`, judged by lateness in this rate step, or in the sweep if unknown."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
@@ -179,9 +183,9 @@ def _point_of_load(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return a copy of the step, to be judged by its time outside of stalls. `stalls`, `slices`: data frames.
+    """Return the step, to be judged by its time outside of stalls; unchanged without any. `stalls`, `slices`: frames.
 
-    In the copy `calm_us` is set, or only `stalled` if the rate was not achieved or stalls took most of the time.
+    The result has `calm_us`, or only `stalled` if the rate was not achieved or stalls took most of the time.
     """
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:

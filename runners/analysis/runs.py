@@ -131,7 +131,7 @@ def _loads_by_setting_and_workload(runs: Sequence[Run]) -> dict[tuple[str, str],
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
-    """Return the fields, except the setting, in which runs differ from the first run, or loads from the first load."""
+    """Return fields (not the setting) in which a run differs from the first run, or a load from its pair's first."""
     (first, *runs), fields = [*a, *b], dict[str, Differs]()
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):

@@ -90,10 +90,7 @@ def _noise_deviation(values: Floats, least: float) -> float:
 
 
 def steady_from(values: Floats, least: float) -> int:
-    """Return the index from which a series stays, except for short spikes, at the median level of its second half.
-
-    `least`: the smallest change that matters.
-    """
+    """Return the index from which values, except spikes, keep the second half's median. `least`: see change_points."""
     count, noise = len(values), _noise_deviation(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
@@ -183,7 +180,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next value (G. Hahn, 1969, J. Qual. Tech. 1); None for too few."""
+    """Return a 95 % prediction interval of the next value by logarithms (Hahn, 1969, J. Qual. Tech. 1); None if few."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)

@@ -120,7 +120,7 @@ def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
 
 
 def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[float, float]:
-    """Return (p-value of a cause's credit, share of the excess by chance), from its events shifted in time."""
+    """Return (p-value of a cause's credit, share of the excess credited by chance), from its events shifted in time."""
     if not tail.spikes or not len(cause) or not tail.excess_ms:
         return 1.0, 0.0
     observed = float(credit @ excess)
@@ -145,7 +145,7 @@ def _significant_by_holm(p_values: dict[str, float]) -> set[str]:
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Return the credits of `named` causes, scaled to at most 1 in all in every spike; causes in `stops` go first."""
+    """Return the credits of `named` causes, scaled to sums of at most 1 in each spike, `stops` before the others."""
     final: dict[str, Floats] = {}
     room: Floats | float = 1.0
     for group in (named & stops, named - stops):
@@ -184,9 +184,9 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float) -> dict[str, float] | None:
-    """Return {cause: share of the tail} of the machine's causes if they explain a percentile (0..1), else None.
+    """Return {cause: share of the tail} of the machine's causes if they explain percentile `level` (0..1), else None.
 
-    They explain a percentile above the threshold of spikes if their shares sum to at least half of the excess.
+    They explain it if it is above the threshold of spikes and their shares of the tail's excess sum to at least half.
     """
     value, seen = facts.quoted(step, level), attribution(step)
     if value is None or seen is None or not value.value > seen.tail.threshold_us:

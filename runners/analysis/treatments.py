@@ -3,8 +3,8 @@
 The model of a quantity's logarithm is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*,
 ch. 4). The residual's variance is pooled over all treatments. The variance of an effect is at least the one that blocks
 of requests within a start show (grouped jackknife). Several treatments share the error rate by Dunnett's critical value
-(C. W. Dunnett, 1955, JASA 50; `scipy.stats.dunnett` has no blocks). The control, the baseline's second process, takes
-no part in this.
+(C. W. Dunnett, 1955, JASA 50; `scipy.stats.dunnett` has no blocks). The control, the baseline's second process, is
+tested at the whole error rate.
 """
 
 import math
@@ -63,7 +63,7 @@ class Effects:
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
-    """Return the `Start` of a percentile (0..1), its values by treatment, from the frame of requests in one start.
+    """Return the `Start` of percentile `level` (0..1) of every treatment, from a frame with the requests of one start.
 
     `column`: response_us or service_us. A request that did not complete counts as slower than all others: a percentile
     that falls on it is infinite.
@@ -184,7 +184,8 @@ def compare(
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
     """Return every effect from the shared load, or from loads on one server alone (`solo`) if the two contradict.
 
-    Servers that share a core make response times more alike. Both effects are taken for independent.
+    Servers that share a core make response times more alike. Effects contradict if they differ by more than the root of
+    the summed squares of both intervals' half widths (of logarithms); this takes them for independent.
     """
     if min(shared.starts, solo.starts) < FEWEST_STARTS:
         return shared

@@ -170,7 +170,7 @@ def succeeded(step: Step) -> bool:
 
 
 def worth_another_try(step: Step) -> bool:
-    """Return whether to measure a load once more because the machine disturbed it."""
+    """Return whether to measure a load once more because the machine may have disturbed it."""
     seen = cause(step)
     # no response and no failure: the cores may have stalled longer than so short a load lasts
     if seen in (Cause.NO_RESPONSE, Cause.DISTURBED, Cause.HELD_UP, Cause.LATE):

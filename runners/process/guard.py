@@ -1,12 +1,12 @@
-"""A program that forks a guard for every child of the lab, so that no child outlives the lab. Standard library alone.
+"""A program (standard library only) that forks a guard for every child of the lab, so that no child outlives the lab.
 
     python -I guard.py SOCKET_FD
 
-For each child the lab sends four open files: an end of a socket pair, and the child's standard streams. The guard, a
-fork of this program, reads a line of JSON from that socket (`command`, `directory`, `environment`, `grace_s`,
-`stop_signal`), starts the child, and writes a line with its own pid and the child's. Any later byte, or the end of the
-lab, makes it stop the child. At the end it writes the CPU seconds of the child and its descendants, and the exit code.
-See runners/docs/0001-guard-process.md.
+For each child the lab sends four open files over SOCKET_FD: the guard's end of a socket pair, and the child's standard
+streams. The guard, a fork of this program, reads a line of JSON from its end (`command`, `directory`, `environment`,
+`grace_s`, `stop_signal`), starts the child, and writes a line with its own pid and the child's. Any later byte, or the
+end of the lab, makes it stop the child. At the end it writes the CPU seconds of the child and its descendants, and the
+exit code. See runners/docs/0001-guard-process.md.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def _kill_orphans() -> None:
 
 
 def _guard(lab: socket.socket) -> None:
-    """Start the child that the order names, wait until the child or the lab ends, and leave no process behind."""
+    """Run the child that JSON from `lab` describes; stop it on request or if the lab ends; leave no process behind."""
     os.setpgid(0, 0)
     with lab.makefile("r", encoding="ascii") as reading:
         order = json.loads(reading.readline())
@@ -102,7 +102,7 @@ def _guard(lab: socket.socket) -> None:
 
 
 def main(descriptor: int) -> None:
-    """Fork a guard for each child until the lab is gone."""
+    """Fork a guard for each child that the lab requests over the socket `descriptor`, until the lab is gone."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel collects the guards
     lab = socket.socket(fileno=descriptor)
     while True:

@@ -38,7 +38,7 @@ class Guards:
     _socket: socket.socket | None = None
 
     def fork(self, own_end: socket.socket, streams: Sequence[int]) -> None:
-        """Fork a guard; `own_end`: its end of a socket pair, `streams`: standard input, output, error of the child."""
+        """Fork a guard. `own_end`: the guard's socket; `streams`: descriptors of the child's stdin, stdout, stderr."""
         with self._starting:
             if self._socket is None or self._program is None or self._program.poll() is not None:
                 self._socket, theirs = socket.socketpair()
@@ -115,7 +115,7 @@ class Child:
 
     @property
     def cpu_s(self) -> float | None:
-        """CPU seconds of the process and of all that it started; None until it has ended."""
+        """CPU seconds of the process and of all that it started; None until it has ended or if its guard was killed."""
         self.wait_up_to(0)
         return self._cpu_s
 

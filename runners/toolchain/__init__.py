@@ -1,1 +1,1 @@
-"""The tools of the lab: find or build JDK, Maven, cargo, profilers, load generators."""
+"""Find JDKs, Maven, cargo and other tools; build the lab's servers and load generators."""

@@ -49,7 +49,7 @@ Say = Callable[[str], None]
 
 
 def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
-    """Return the SHA-256 (12 hex digits) over names and bytes of a folder's source files for which `counts` is true."""
+    """Return the SHA-256 (12 hex digits) over a folder's source files whose path in the folder `counts` accepts."""
     paths: list[Path] = []
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]
@@ -150,7 +150,10 @@ def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Call `make` unless `products` exist and `stamp` holds `wanted`, or if `force`. Raises ToolError on failure."""
+    """Call `make` with the path of `tool` if a product is absent, `stamp` does not hold `wanted`, or `force` is true.
+
+    Then write `wanted` into `stamp`. `tool`: a program's name, and advice for the ToolError if it is not on PATH.
+    """
 
     def fresh() -> bool:
         made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
@@ -168,7 +171,7 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java unless `jdk` has built the present sources before; return their hash. Raises ToolError."""
+    """Build server-java if `force` or if `jdk` has not built its sources yet; return their hash. Raises ToolError."""
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
@@ -186,7 +189,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return a folder with async-profiler's jars: the servers' build has it, or Maven fills it. Raises ToolError."""
+    """Return the folder of async-profiler's jars, from the servers' build or else filled by Maven. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
     for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
@@ -314,7 +317,7 @@ def truepace_tool(path: Path) -> tools.Tool:
 def prepare(
     generator: str, say: Say, force: bool = False, own_servers: bool = True, profiled: bool = False
 ) -> Workshop:
-    """Return the tools of a run, built if need be. Raises ToolError if a JDK or generator that the run needs is absent.
+    """Return a run's tools, built if need be. Raises ToolError if a needed JDK or generator is absent or a build fails.
 
     `own_servers`: the run needs the lab's servers, and so a JDK. A run without them needs a JDK only if the crate's
     server that does nothing is absent. `profiled`: prepare the profiler for a target's JVM too, if there is a JDK.

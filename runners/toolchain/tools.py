@@ -109,7 +109,10 @@ def find_jdks() -> list[Jdk]:
 
 
 def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
-    """Return the JDK in JAVA_HOME if it is new enough, else the newest JDK. Raises ToolError if none is new enough."""
+    """Return the JDK in JAVA_HOME if it is new enough, else a JDK of the newest feature release.
+
+    `jdks`: those to choose from; None: all on this machine. Raises ToolError if none is of REQUIRED_JDK or newer.
+    """
     known = find_jdks() if jdks is None else jdks
     if fit := [jdk for jdk in known if jdk.major >= REQUIRED_JDK]:
         home = os.environ.get("JAVA_HOME")
@@ -136,7 +139,7 @@ class Tool:
 
 
 def printed(*command: str | Path) -> str:
-    """Return the output and error output of a short command; empty if it can't be run."""
+    """Return the output and error output of a short command; empty if it can't be run or takes over 20 s."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
         return done.stdout + done.stderr
@@ -154,7 +157,7 @@ def find_tool(name: str) -> Tool | None:
 
 
 def is_wrk2(usage: str) -> bool:
-    """Return whether a usage text (printed without arguments) is wrk2's; the binary of wrk2 is often called wrk."""
+    """Return whether a usage text (printed without arguments) is wrk2's, not wrk's: both binaries may be called wrk."""
     return bool(re.search(r"-R,\s*--rate", usage))
 
 
