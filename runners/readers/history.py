@@ -107,7 +107,7 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 def sentinel_history(folder: RunFolder) -> list[float]:
     """Return the p50 (us) of the sentinels of all other runs that are comparable with `folder`'s, in order of start.
 
-    A sentinel is the small fixed load at the start of a run. Comparable are the latest runs beside `folder` and the
+    A sentinel is the small fixed load at the start of a run. Comparable are the latest runs with `folder` and the
     reference runs, if truepace sent the sentinel, and class of machine and kind of server (the lab's or not) agree.
     """
     here = folder.manifest()

@@ -194,11 +194,12 @@ def limits(run: Run) -> Iterator[str]:
         data = f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
         yield f"{data} Held by the store at most, by workload: {held}." if held else data
     yield from _shortfalls(run)
-    modes = [(step.record.server.ready.get("engine_settings") or {}, step.record.engine) for step in run.steps]
-    stores = {(engine, own.get("wal", own.get("sync"))): None for own, engine in modes if own and engine != CEILING}
-    if durable := facts.grouped(stores, lambda store: _DURABILITY.get(store[1])):
-        parts = (f"{words.listed(facts.engine_name(e) for e, _ in own)}: {text}" for text, own in durable.items() if text)
-        yield words.sentence(f"Durability of PUTs. {'; '.join(parts)}")
+    settings = [(step.record.server.ready.get("engine_settings") or {}, step.record.engine) for step in run.steps]
+    modes = {(engine, str(own.get("wal", own.get("sync")))): None for own, engine in settings if engine != CEILING}
+    by_mode = facts.grouped((pair for pair in modes if pair[1] in _DURABILITY), lambda pair: pair[1]).items()
+    if by_mode:
+        stores = ((words.listed(facts.engine_name(engine) for engine, _ in own), mode) for mode, own in by_mode)
+        yield words.sentence(f"Durability of PUTs. {'; '.join(f'{own}: {_DURABILITY[mode]}' for own, mode in stores)}")
     # empty and zero values left the choice to the lab
     given = run.manifest.get("parameters") or {}
     parameters = {name: value for name, value in given.items() if value not in ("", None, 0) and name != "size"}
@@ -272,9 +273,9 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
 #: The builders of sections, in the order of the sections in a report.
 BUILDERS: tuple[Callable[[Run], Iterable[Section]], ...] = (
     comparison.interleaved_sections, sections.rounds_sections, sections.outage_sections, ladder.knee_sections,
-    ladder.ladder_sections, sections.cluster_sections, sections.store_sections, sections.shared_response_sections, fixed_rate.by_rate_sections,
-    validation.instrument_sections, closed_loop.closed_loop_sections, sections.history_sections,
-    validation.two_generators_sections,
+    ladder.ladder_sections, sections.cluster_sections, sections.store_sections, sections.shared_response_sections,
+    fixed_rate.by_rate_sections, validation.instrument_sections, closed_loop.closed_loop_sections,
+    sections.history_sections, validation.two_generators_sections,
 )  # fmt: skip
 
 

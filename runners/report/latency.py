@@ -373,14 +373,17 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     rates = {facts.offered_rps(step) for step in steps}
     at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
-    if level is None and all(instrument.within_instrument(run.steps, step, 0.5) for step, run in loads):
+    named = list(zip(names or [style.engine_name(step.subject) for step in steps], loads, strict=True))
+    fast = [instrument.within_instrument(run.steps, step, 0.5) for step, run in loads]
+    if level is None and all(fast):
         return f"{heading}: too fast for this instrument, about as a server that does nothing"
-    named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
-    quoted = ((name, facts.quoted(step, level)) for name, step in named if level is not None)
+    shown = [pair for pair, own in zip(named, fast, strict=True) if level is not None or not own]
+    quoted = ((name, facts.quoted(step, level or 0.5)) for name, (step, _) in shown)
     values = [f"{name} {facts.written(us)}" for name, us in quoted if us is not None]
-    if level is None or not 0 < len(values) <= MOST_VALUES:
+    if not 0 < len(values) <= MOST_VALUES or (level is None and not any(fast)):
         return f"{heading}: response time by percentile"
-    return f"{heading}: {words.level(level)} {', '.join(values)}"
+    rest = [f"{name} too fast for this instrument" for (name, _), own in zip(named, fast, strict=True) if own]
+    return f"{heading}: {words.level(level or 0.5)} {', '.join([*values, *(rest if level is None else [])])}"
 
 
 def distinct_names(loads: Sequence[Load]) -> list[str]:

@@ -122,7 +122,9 @@ def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatme
 @answering
 def added_bytes(results: Results, label: str, block: str, treatment: str) -> Answer | None:
     """Answer: does a treatment allocate more than its baseline? Yes, with the share added, if decided; else None."""
-    rows = [row for _, row in _rows(results, "allocated_bytes", (block,), treatment) if row.direction == Direction.HIGHER]
+    rows = [
+        row for _, row in _rows(results, "allocated_bytes", (block,), treatment) if row.direction == Direction.HIGHER
+    ]
     parts = (Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows)
     return Answer(Verdict.YES, tuple(Measure.of(label, part, Unit.SHARE) for part in parts)) if rows else None
 

@@ -14,6 +14,7 @@ from runners import words
 from runners.analysis import facts, validity
 from runners.analysis.validity import Cause
 from runners.readers.run import Step
+from runners.report.document import limits
 from runners.report.validity import notices
 from runners.tests.report import steps
 
@@ -81,3 +82,14 @@ def test_a_notice_stands_where_a_cause_does_for_any_course(shares: list[float]) 
     assert not more or more == [""]
     if cause is Cause.HELD_UP:
         assert sorted(shares)[len(shares) // 2] > 0.9  # at least half of its seconds achieved the rate
+
+
+def test_the_conditions_say_what_a_loss_of_power_takes_of_each_store(tmp_path: Path) -> None:
+    def load(engine: str, wal: str) -> Step:
+        server = {"command": ["java"], "ready": {"engine_settings": {"wal": wal}}}
+        return steps.whole(steps.step(tmp_path, f"put-{engine}", [], engine=engine, server=server))
+
+    run = steps.run(tmp_path, [load("rocksdb", "buffered"), load("lsm", "off"), load("leveldb", "buffered")])
+    (line,) = (text for text in limits(run) if text.startswith("Durability"))
+    assert "RocksDB and LevelDB" in line and "loss of power" in line.partition("LSM")[0]
+    assert "no log" in line.partition("LSM")[2]

@@ -63,6 +63,14 @@ def test_a_late_generator_leaves_the_median_and_takes_the_tail(tmp_path: Path) -
     assert readings is not None and readings.differences == (readings.median,)
 
 
+def test_the_consoles_are_of_a_round_that_is_counted(tmp_path: Path) -> None:
+    first, *others = loads(tmp_path)
+    disturbed = dataclasses.replace(first, record=replace(first.record, valid=False))
+    readings = two_readings([disturbed, *others])
+    assert readings is not None and readings.median.rounds == 2
+    assert [step.record.round for step in readings.shown] == [2, 2]
+
+
 @pytest.mark.parametrize("tools", [("truepace",), ("wrk2",), ()])
 def test_one_generator_is_no_comparison(tmp_path: Path, tools: tuple[str, ...]) -> None:
     assert two_readings(loads(tmp_path, tools)) is None

@@ -9,8 +9,9 @@ import pytest
 from runners.analysis.facts import achieved_rps
 from runners.experiments import e03_executor_and_selectors as e03
 from runners.readers.reading import read_run
+from runners.report.sections import rounds_sections
 from runners.results.answer import Measure, Verdict
-from runners.results.loads import more_than, times
+from runners.results.loads import more_than, rates, times
 from runners.results.results import Results
 from runners.tests.execution.test_executor import Bench
 from runners.tests.fixtures.fake_measurement import Server
@@ -40,6 +41,12 @@ def test_each_round_has_a_fresh_start_of_each_and_the_pool_and_the_connections_a
     assert given is not None and given.verdict == Verdict.NO and given.count == rounds
     labels = [measure.label for measure in given.evidence if isinstance(measure, Measure)]
     assert labels == ["by the pool", "by both"] and len(given.steps) == 2 * rounds
+    means = rates(run)
+    assert len(means) == 6, "PUT on one connection and on many, GET on one, each with a pool and without"
+    assert means[NONE].value == pytest.approx(40_000, rel=0.01) and means[POOL].value == pytest.approx(20_000, rel=0.01)
+    (section,) = rounds_sections(run)
+    (drawn,) = section.figures
+    assert drawn.anchor == given.figure and len(drawn.axes[0].patches) == len(means)
 
 
 def test_the_rate_on_one_connection_is_decided_by_get_which_the_author_sent(bench: Bench) -> None:
@@ -58,4 +65,5 @@ def test_a_run_that_measured_puts_alone_still_answers_for_one_connection() -> No
 
 
 def test_a_run_without_such_loops_says_nothing(bench: Bench) -> None:
-    assert more_than("by the pool", POOL, NONE)(Results(read_run(bench.folder))) is None
+    run = read_run(bench.folder)
+    assert more_than("by the pool", POOL, NONE)(Results(run)) is None and not list(rounds_sections(run))
