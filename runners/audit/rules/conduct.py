@@ -77,8 +77,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
     lines += [line for line in output.report.extra if _LATE.search(line)]
     if lines:
         shown = words.listed(repr(line[:SHOWN_CHARACTERS]) for line in lines[:SHOWN_LINES])
-        text = f"between the lines of the output stands: {shown}"
-        yield Seen(output, text, {"lines": len(lines)}, size=len(lines))
+        yield Seen(output, f"between the lines of the output stands: {shown}", {"lines": len(lines)}, size=len(lines))
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
@@ -208,8 +207,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     commanded_s, known_s = output.command.timeout_s if output.command else None, facts(output.tool).timeout_s
     if timeout_s := figures.timeout_at(output, longest, (commanded_s or known_s) if known_s else None):
         named = "the maximum" if largest is not None else "a percentile"
-        bound = f"{output.tool}'s time-out of {words.seconds(timeout_s)}"
-        text = said("SMP003", named, words.latency(longest), bound)
+        text = said("SMP003", named, words.latency(longest), f"{output.tool}'s time-out of {words.seconds(timeout_s)}")
         yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s}, size=longest)
         return
     run_s = None if _ran_to_its_last_response(output) else output.duration_s

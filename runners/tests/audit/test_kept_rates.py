@@ -252,3 +252,11 @@ def test_a_whole_output_of_few_responses_needs_more_of_them(requests: int) -> No
     assert remarks(text)["RUN005"].remedy == "measure more responses"
     many = text.replace(f"[200] {requests}", "[200] 2000").replace(f"{requests / 20}", "100.0")
     assert remarks(many)["RUN005"].remedy.startswith("publish the whole output; ")
+
+
+@pytest.mark.parametrize(("asked", "rate"), [(1_000, 300.03), (300, 300.03), (200, 200)])
+def test_the_rate_that_an_output_says_goes_before_that_of_a_command_unless_it_exceeds_it(
+    asked: int, rate: float
+) -> None:
+    (output,) = outputs(VEGETA.format(rate=asked, requests=9_000, achieved=300.03))
+    assert output.offered_rps == rate
