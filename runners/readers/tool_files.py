@@ -60,14 +60,12 @@ def read_hgrm(text: str, unit: str | None) -> tuple[ConsoleReport, ...] | Proble
     in_ms = units.TIME_US[unit or "ms"] / MS
     lines = filter(None, map(_ROW.match, text.splitlines()))
     rows = tuple(SpectrumRow(float(m[1]) * in_ms, float(m[2]), int(m[3]), units.number(m[4] or "inf")) for m in lines)
-    if not rows:
-        return ()
     counted = re.search(r"Total count\s*=\s*(\d{1,18})", text)
-    samples = int(counted[1]) if counted else rows[-1].total_count
+    samples = int(counted[1]) if counted else max((row.total_count for row in rows), default=0)
     latencies = Latencies(spectrum=rows, total_count=samples)
     levels = tuple((level, us) for level in known_levels(samples) if (us := latencies.at(level)) is not None)
     tool = "truepace" if ours else "vegeta" if "Value(ms)  Percentile" in text else "HdrHistogram"
-    return (ConsoleReport(tool=tool, latencies=replace(latencies, rows=levels), requests=samples),)
+    return (ConsoleReport(tool=tool, latencies=replace(latencies, rows=levels), requests=samples),) if rows else ()
 
 
 def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
@@ -86,10 +84,9 @@ def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
         samples, own = log.merged(kind), [interval for interval in log.intervals if interval.kind == kind]
         if samples.total:
             begin_s, end_s = min(line.t_s for line in own), max(line.t_s + line.duration_s for line in own)
-            report = run_of(
+            reports.append(run_of(
                 "HdrHistogram", {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
                 max_us=samples.max_us, samples=samples.total, requests=samples.total,
                 elapsed_s=(end_s - begin_s) or None, operation=kind if len(log.kinds) > 1 else "",
-            )  # fmt: skip
-            reports.append(report)
+            ))  # fmt: skip
     return tuple(reports)

@@ -20,11 +20,11 @@ FEWEST_FOR_P99 = 1_000
 _COMPLAINT = re.compile(
     r"(?i)\b(?:unable|errors?|invalid|unknown|refused|reset by|timed out|can(?:no|')t|failed|failure|warning|usage:"
     r"|total of \d+ requests completed|insufficient|could(?: not|n't)|not found|too many|exceeded|segmentation|killed"
-    r"|panic|denied)\b|results are skewed|Sleep \w+ : .* avg -"  # of nighthawk, of fortio
+    r"|panic|denied)\b"
 )
 ENDED_EARLY, SAME_DURATION = 0.9, 0.05
 OPENING, LEAST_OPENING_S = 0.1, 1.0
-_LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
+_LATE = re.compile(r"(?i)\b(?:not (?:keep|kept) up|kept up: no|are skewed|falling behind)\b|\bsleep \w+ : .* avg -")
 WHOLE_RUN = 0.9
 WANTED = 0.99
 JUST_MISSED = 5e-4  # share of the samples that may be missing, for requests without a response
@@ -73,11 +73,15 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
 
 @rule("RUN003")
 def _diagnostics(output: Output) -> Iterator[Seen]:
-    lines = [line for line in output.report.diagnostics if _COMPLAINT.search(line)]
+    counted = output.tool == "Gatling" and output.report.socket_errors  # its complaints are time-outs, of rule ERR004
+    complaints = (line for line in output.report.diagnostics if _COMPLAINT.search(line) or _LATE.search(line))
+    lines = [] if counted else list(complaints)
     lines += [line for line in output.report.extra if _LATE.search(line)]
     if lines:
+        late = "; the generator was late" if any(map(_LATE.search, lines)) else ""
         shown = words.listed(repr(line[:SHOWN_CHARACTERS]) for line in lines[:SHOWN_LINES])
-        yield Seen(output, f"between the lines of the output stands: {shown}", {"lines": len(lines)}, size=len(lines))
+        text = f"between the lines of the output stands: {shown}{late}"
+        yield Seen(output, text, {"lines": len(lines)}, size=len(lines))
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
@@ -212,5 +216,5 @@ def _at_bound(output: Output) -> Iterator[Seen]:
         return
     run_s = None if _ran_to_its_last_response(output) else output.duration_s
     if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
-        text = said("SMP003", "the maximum", words.latency(largest), f"the length of the run, {words.seconds(run_s)}")
+        text = said("SMP003", "the maximum", words.latency(largest), f"nearly the run's length, {words.seconds(run_s)}")
         yield Seen(output, text, {"max_us": largest, "duration_s": run_s}, size=largest)

@@ -54,8 +54,7 @@ def _lost(output: Output, *, at_checks: bool) -> Iterator[Seen]:
             text = f"{words.count(apart)} of {words.count(requests)} requests ({_portion(apart, requests)}) failed"
             text += ", in the rate and not in latency"
         severity = Severity.WARNING if apart < figures.FEW_ERRORS * (requests or 0) else None
-        evidence = {"failed": apart, "requests": requests}
-        yield Seen(output, text, evidence, severity, size=apart / (requests or 1))
+        yield Seen(output, text, {"failed": apart, "requests": requests}, severity, size=apart / (requests or 1))
     if not errors.total:
         return
     counts = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}

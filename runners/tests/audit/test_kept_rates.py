@@ -81,6 +81,7 @@ def test_a_rate_of_iterations_is_missed_though_each_sends_three_requests() -> No
     assert {"RAT001", "RAT006"} & set(remarks(k6(300, 6_000, of_one=3)))
     (output,) = outputs(k6(300, 6_000, of_one=3))
     assert (output.offered_rps, output.report.requests_per_s) == pytest.approx((900, 600))
+    assert output.offered_by == "as k6 says, in requests"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,8 @@ def test_what_wrk2_counts_as_time_outs_is_said_in_two_short_sentences(
 
 def test_a_negative_sleep_of_fortio_says_that_its_rate_was_not_kept() -> None:
     behind = FORTIO.format(rate=300, requests=9_000, sleep="-0.01", achieved=299)
-    assert "Sleep Time : count 4 avg -0.01" in said(behind, "RUN003")
+    stands = "between the lines of the output stands: 'Aggregated Sleep Time : count 4 avg -0.01'"
+    assert said(behind, "RUN003") == f"{stands}; the generator was late"
     assert outputs(behind)[0].report.closed_loop is False
     assert "RUN003" not in remarks(FORTIO.format(rate=300, requests=9_000, sleep=0.01, achieved=299))
 
@@ -183,6 +185,7 @@ def test_time_outs_of_gatling_are_time_outs_and_its_other_failures_are_not() -> 
     assert (output.report.non_2xx, output.report.socket_errors.timeout) == (10, 30)
     assert said(GATLING, "ERR001").startswith("10 of 2 000 requests (0.50 %) failed")
     assert said(GATLING, "ERR004") == "socket errors: 30 timeout"
+    assert "RUN003" not in remarks(GATLING)
     assert said(GATLING, "SMP003").startswith("the maximum of 10.0 s lies at Gatling's time-out of 10 s")
 
 
