@@ -3,7 +3,7 @@
 import math
 import re
 
-from runners.readers.console_report import ENOUGH_BEYOND
+from runners.readers.console_report import ENOUGH_BEYOND, SocketErrors
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
 from runners.words import finite
@@ -57,7 +57,8 @@ def is_open_loop(output: Output) -> bool:
 
 def failed_share(output: Output) -> float:
     """Return the share (0..1) of an output's requests that failed; 0 if a number is unknown."""
-    return min(1.0, output.report.errors / (output.report.requests or math.inf))
+    late = 0 if is_like_wrk(output.tool) else (output.report.socket_errors or SocketErrors()).timeout
+    return min(1.0, (output.report.errors + late) / (output.report.requests or math.inf))
 
 
 def is_of_no_run(output: Output) -> bool:
@@ -67,6 +68,18 @@ def is_of_no_run(output: Output) -> bool:
     if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
         return False
     return bool(longest and longest / 1e6 > 2 * elapsed_s) or bool(rate and rate > FASTEST_RPS)
+
+
+def exceeded(output: Output) -> bool:
+    """Return whether an open loop achieved over 110 % of its offered rate, without the first request of connections."""
+    offered, achieved, requests = output.offered_rps, achieved_rps(output), output.report.requests
+    elapsed_s = finite(output.report.elapsed_s)
+    if not offered or achieved is None or not is_open_loop(output) or is_of_no_run(output):
+        return False
+    if requests and elapsed_s:
+        achieved = min(achieved, requests / elapsed_s)  # a mean of intervals may exceed it
+    at_once = (output.connections or 0) / (requests or math.inf)  # a connection need not wait with its first request
+    return achieved * (1 - at_once) > BEYOND * offered
 
 
 def opened(output: Output) -> int | None:
@@ -149,12 +162,16 @@ def left_out(output: Output) -> int | None:
     return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
 
 
-def timed_out(output: Output) -> bool:
-    """Return whether the median is at a time-out (default or printed): half of the requests had no response."""
-    median_s = (at(output, 0.5) or 0.0) / 1e6
+def timeout_at(output: Output, latency_us: float, limit_s: float | None) -> float | None:
+    """Return the time-out (s) at which a latency lies: `limit_s`, or one that the tool printed; None if at none."""
     printed = (int(ms) / 1e3 for line in output.report.diagnostics for ms in _TIMED_OUT.findall(line))
-    limits_s = (facts(output.tool).timeout_s or 0.0, *printed)
-    return any(0 < AT_BOUND * limit_s <= median_s <= JUST_OVER * limit_s for limit_s in limits_s)
+    limits_s = (limit_s or 0.0, *printed)
+    return next((s for s in limits_s if 0 < AT_BOUND * s <= latency_us / 1e6 <= JUST_OVER * s), None)
+
+
+def timed_out(output: Output) -> bool:
+    """Return whether the median is at a time-out: half of the requests had no response."""
+    return timeout_at(output, at(output, 0.5) or 0.0, facts(output.tool).timeout_s) is not None
 
 
 def has_queue(output: Output) -> bool:

@@ -30,7 +30,6 @@ _HOST_NAMED = re.compile(
     r"|//(?:[\w-]+\.)+(?!(?:local|internal|lan|test)\b)[a-z]{2,}(?![\w.-])"
 )
 _ERROR = re.compile(r"\b(?:Get|dial tcp) \S+: ")  # of a tool written in Go
-SHOWN = 3  # most places of outputs that one line lists
 _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
 
 
@@ -89,10 +88,7 @@ def as_json(audit: Audit) -> str:
     document = {
         "schema": SCHEMA,
         "summary": {
-            "text": plain(audit.summary),
-            "files": len(audit.files),
-            "runs": len(audit.outputs),
-            "failed": audit.failed,
+            "text": plain(audit.summary), "files": len(audit.files), "runs": len(audit.outputs), "failed": audit.failed,
             "rules": [
                 {"code": rule.code, "severity": rule.severity.value, "runs": on, "findings": often}
                 for rule, on, often in audit.counts
@@ -103,21 +99,16 @@ def as_json(audit: Audit) -> str:
         "runs": [_output(output) for output in audit.outputs],
         "findings": [
             {
-                **_place(remark.output),
-                "theme": remark.rule.theme,
-                "code": remark.code,
-                "name": remark.rule.name,
-                "severity": remark.severity.value,
-                "text": plain(remark.seen.text),
-                "evidence": dict(remark.seen.evidence),
-                "remedy": remark.remedy,
+                **_place(remark.output), "theme": remark.rule.theme, "code": remark.code, "name": remark.rule.name,
+                "severity": remark.severity.value, "text": plain(remark.seen.text),
+                "evidence": dict(remark.seen.evidence), "remedy": remark.remedy,
             }
             for remark in audit.remarks
         ],
         "unread": [
             {"file": str(path), "line": problem.line, "text": problem.text} for path, problem in audit.unreadable
         ],
-    }
+    }  # fmt: skip
     finite = json.loads(json.dumps(document), parse_constant=lambda _: None)
     return json.dumps(finite, indent=1, ensure_ascii=False) + "\n"
 
@@ -147,8 +138,8 @@ def _document(group: Group) -> dict[str, Any]:
 def _succeeded(output: Output) -> bool:
     report, errors = output.report, output.report.socket_errors
     failed = report.errors + (errors.total if errors else 0)
-    exceeded = (figures.achieved_rps(output) or 0.0) > figures.BEYOND * (output.offered_rps or math.inf)
-    return failed <= figures.FEW_ERRORS * (report.requests or 0) and not figures.is_of_no_run(output) and not exceeded
+    few = failed <= figures.FEW_ERRORS * (report.requests or 0)
+    return few and not figures.is_of_no_run(output) and not figures.exceeded(output)
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:
@@ -159,8 +150,8 @@ def highest_rates(audit: Audit) -> dict[str, str]:
         highest, above = known["highest_achieved_rps"], known["latency_above_it"]
         if highest:
             rates = words.listed(f"{name} {words.rate(rate)}".lstrip() for name, rate in sorted(highest.items()))
-            places = ", ".join(above[:SHOWN]) + (" ..." if len(above) > SHOWN else "")
-            beyond = f"; above it: the latency of {words.several(len(above), 'run')}, {places}" if above else ""
+            places = ", ".join(place.removeprefix(f"{known['document']}:") for place in above)
+            beyond = f"; above it: the latency of {words.several(len(above), 'run')} at {places}" if above else ""
             texts[known["document"]] = f"highest rate achieved: {rates}{beyond}"
     return texts
 
@@ -175,16 +166,12 @@ def _output(output: Output) -> dict[str, Any]:
         **_place(output),
         **{name: getattr(output, name) for name in ("tool", "threads", "connections", "duration_s", "offered_rps")},
         "command": output.command.text if output.command else None,
-        "offered_by": output.offered_by or None,
-        "achieved_rps": figures.achieved_rps(output),
-        "requests": output.report.requests,
-        "non_2xx": output.report.non_2xx,
-        "samples": count,
-        "samples_counted": counted if count is not None else None,
+        "offered_by": output.offered_by or None, "achieved_rps": figures.achieved_rps(output),
+        "requests": output.report.requests, "non_2xx": output.report.non_2xx,
+        "samples": count, "samples_counted": counted if count is not None else None,
         "latency_us": {words.level(level): value for level, value in output.report.latencies.rows},
-        "max_us": figures.largest_us(output),
-        "missing": list(output.missing),
-    }
+        "max_us": figures.largest_us(output), "missing": list(output.missing),
+    }  # fmt: skip
 
 
 def as_github(audit: Audit) -> str:

@@ -38,7 +38,7 @@ class Seen:
     text: str
     evidence: Mapping[str, Value] = field(default_factory=dict)  # figures by name
     severity: Severity | None = None  # None: the rule's own severity
-    size: float = 0.0  # how bad the finding is; larger is worse
+    size: float = field(kw_only=True)  # how bad the finding is; larger is worse, and the worst of a file is quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,13 @@ class Remark:
         asked = self.output.report.latencies.count is not None  # wrk2 prints it only with the percentiles
         asked |= command is not None and _ASKS_FOR_PERCENTILES.search(command.text) is not None
         few = (count := samples(self.output)[0]) is not None and count < ENOUGH_BEYOND  # to have percentiles
-        lacks = any(part.startswith("percentiles") for part in self.output.missing) and known.percentiles and not few
+        missing = [part.startswith("percentiles") for part in self.output.missing]
+        lacks = any(missing) and known.percentiles and not few
         to = f" to {tool}" if tool in (WRK, WRK2, TRUEPACE) else ""
         percentiles = f"; {known.percentiles}{to}" if lacks and not (asked and is_like_wrk(tool)) else ""
-        timeout = "--timeout" if is_like_wrk(tool) else "the time-out"
-        return self.rule.remedy.format(percentiles=percentiles, timeout=timeout, rate=known.rate)
+        return self.rule.remedy.format(
+            percentiles=percentiles, rate=known.rate, timeout="--timeout" if is_like_wrk(tool) else "the time-out",
+            over_time=f" ({known.over_time})" if known.over_time else "",
+            publish="measure more responses" if few and all(missing) else "publish the whole output",
+            uncorrected=", or read the uncorrected figures (-U) as well" if tool == WRK2 else "",
+        )  # fmt: skip

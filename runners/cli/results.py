@@ -92,9 +92,9 @@ def audit(
 ) -> None:
     """Find what is wrong with the outputs of any load generator.
 
-    Finds outputs in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the
-    files that the tools write; `--tools` lists them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier,
-    fortio, Gatling, ghz, h2load, hey, JMeter, k6, Locust, nighthawk, oha, vegeta, HdrHistogram logs.
+    Finds outputs in files, folders and runs. Reads what these tools print (in Markdown, text, HTML and notebooks) and
+    the files that they write: ab, Artillery, autocannon, bombardier, cassandra-stress, drill, fortio, Gatling, ghz,
+    h2load, HdrHistogram, hey, JMeter, k6, Locust, memtier, nighthawk, oha, siege, truepace, vegeta, wrk, wrk2, YCSB.
 
     \b
     Exit status:

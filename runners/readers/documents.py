@@ -18,7 +18,11 @@ from runners.errors import why
 
 LARGEST_BYTES = 32 * 1024 * 1024  # a report is text that people read; a larger file is data
 PEEK = 4_000  # characters by which a file is recognised
-_BINARY = {"simulation.log": "Gatling's binary log: not read; give js/stats.json"}
+_BINARY = {
+    "simulation.log": "Gatling's binary log: not read; give js/stats.json",
+    "results of vegeta": "vegeta's binary results: not read; give what `vegeta encode -to json` writes",
+}
+_OF_VEGETA = re.compile(rb"(?s).{2,5}\x03\x01\x01\x06Result\x01\xff.\x00\x01.\x01\x06Attack")  # a gob names its type
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TAG = re.compile(
     r"(?i)</?(?:pre|code|samp|kbd|p|div|span|b|i|u|em|strong|tt|font|ul|ol|li|blockquote|details|summary|table|thead|tbody|tr"
@@ -78,7 +82,7 @@ def read_document(path: Path) -> Document:
         return unread(f"can't be read ({why(error)})")
     encoding = next((name for mark, name in _BOMS if raw.startswith(mark)), None)
     if encoding is None and b"\0" in raw[: 2 * PEEK]:
-        return unread(_BINARY.get(path.name, "binary; skipped"))
+        return unread(_BINARY.get("results of vegeta" if _OF_VEGETA.match(raw) else path.name, "binary; skipped"))
     problems: tuple[Problem, ...] = ()
     try:
         text = raw.decode(encoding or "utf-8")

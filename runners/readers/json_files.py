@@ -18,6 +18,7 @@ from runners.readers.table_files import K6, SampleTable
 from runners.readers.tools import TOOLS, TRUEPACE, JsonSummary
 
 _IN_FLIGHT = "aborted due to deadline"  # oha's requests in flight at the end
+_NIGHTHAWK = ("request_to_response", "sequencer.blocking")  # its times, and how often it could not send
 
 
 def read_json(text: str) -> tuple[ConsoleReport, ...] | Problem | None:
@@ -103,38 +104,28 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
     url = content.get("url") or content.get("URL")
     positive = {name: value for name in ("offered_rps", "elapsed_s") if (value := values.pop(name, None)) and value > 0}
     yield run_of(
-        tool,
-        rows,
-        requests=(requests or 0) + lost * summary.lost_apart or None,
-        non_2xx=bad + lost if statuses or lost else None,
-        failed_apart=lost * (TOOLS[tool].failures == "apart"),
+        tool, rows, requests=(requests or 0) + lost * summary.lost_apart or None,
+        non_2xx=bad + lost if statuses or lost else None, failed_apart=lost * (TOOLS[tool].failures == "apart"),
         url=url if isinstance(url, str) else None,
         **values | positive | {name: count(values.get(name)) for name in ("connections", "depth")},
-    )
+    )  # fmt: skip
 
 
 def _truepace(content: Json) -> Iterator[ConsoleReport]:
     """Yield the output in truepace's report. Its latencies are response times, or for a closed loop service times."""
     closed, latencies = content.get("mode") == "closed", part(content, "latency_us")
     kind = "service" if closed else "response"
-    content_of_kind = {
-        **content,
-        "latency_us": {"response": latencies.get(kind)},
-        "offered_rps": None if closed else content.get("offered_rps"),
-    }
+    offered_rps, of_kind = None if closed else content.get("offered_rps"), {"response": latencies.get(kind)}
+    content_of_kind = {**content, "latency_us": of_kind, "offered_rps": offered_rps}
     errors, censored = part(content, "errors"), count(at(content, "requests/censored"))
     for run in _read(TRUEPACE, TOOLS[TRUEPACE].json[0], content_of_kind):
+        lost = (count(errors.get(cause)) or 0 for cause in ("connect", "read", "write", "timeout"))
         yield replace(
-            run,
-            latencies=replace(run.latencies, total_count=count(at(latencies, f"{kind}/count"))),
-            threads=count(content.get("threads")),
-            socket_errors=SocketErrors(
-                *(count(errors.get(cause)) or 0 for cause in ("connect", "read", "write", "timeout"))
-            ),
-            closed_loop=closed,
-            interrupted=content.get("interrupted") is True,
+            run, latencies=replace(run.latencies, total_count=count(at(latencies, f"{kind}/count"))),
+            threads=count(content.get("threads")), socket_errors=SocketErrors(*lost),
+            closed_loop=closed, interrupted=content.get("interrupted") is True,
             extra=(f"censored {censored}",) if censored else (),
-        )
+        )  # fmt: skip
 
 
 def _k6(content: Json) -> Iterator[ConsoleReport]:
@@ -142,8 +133,7 @@ def _k6(content: Json) -> Iterator[ConsoleReport]:
     started, dropped = (count(at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
     for run in _read("k6", TOOLS["k6"].json[0], metrics) if part(metrics, "http_req_duration") else ():
         if dropped and started and run.requests_per_s:  # dropped iterations belong to the offered rate
-            command = command_of("k6", run.requests_per_s * (1 + dropped / started))
-            run = replace(run, command=command)
+            run = replace(run, command=command_of("k6", run.requests_per_s * (1 + dropped / started)))
         yield replace(run, extra=(f"dropped_iterations: {dropped}",) if dropped else ())
 
 
@@ -152,26 +142,24 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
     results = _list(content.get("results"))
     whole: Json = next((result for result in results if result.get("name") == "global"), {})
     statistics = _list(whole.get("statistics"))
-    times: Json = next((item for item in statistics if "request_to_response" in str(item.get("id"))), {})
+    times, blocked = (next((item for item in statistics if name in str(item.get("id"))), {}) for name in _NIGHTHAWK)
     counts = {str(counter.get("name")): counter.get("value") for counter in _list(whole.get("counters"))}
     rows = _list(times.get("percentiles"))
     levels = ((number(row.get("percentile")), units.go_time_us(str(row.get("duration")))) for row in rows)
     options, workers = part(content, "options"), max(1, len(results) - 1)
-    rate, overflow = number(options.get("requests_per_second")), count(counts.get("benchmark.pool_overflow"))
+    rate, held_back = number(options.get("requests_per_second")), count(blocked.get("count"))
+    overflow = count(counts.get("benchmark.pool_overflow"))
+    mean_us, stdev_us, max_us = (units.go_time_us(str(times.get(name))) for name in ("mean", "pstdev", "max"))
     if times:
         yield run_of(
-            "nighthawk",
-            {round(level, 9): value for level, value in levels if level is not None and value is not None},
-            units.go_time_us(str(times.get("mean"))),
-            units.go_time_us(str(times.get("pstdev"))),
-            units.go_time_us(str(times.get("max"))),
-            rate * workers if rate else None,  # each worker's own
+            "nighthawk", {round(level, 9): value for level, value in levels if level is not None and value is not None},
+            mean_us, stdev_us, max_us, rate * workers if rate else None,  # each worker's own
             connections=(count(options.get("connections")) or 0) * workers or None,
-            elapsed_s=units.time_s(str(whole.get("execution_duration"))),
-            requests=count(times.get("count")),
+            elapsed_s=units.time_s(str(whole.get("execution_duration"))), requests=count(times.get("count")),
             non_2xx=sum(count(counts.get(f"benchmark.http_{kind}")) or 0 for kind in ("1xx", "4xx", "5xx", "xxx")),
             extra=(f"dropped_iterations: {overflow}",) if overflow else (),
-        )
+            diagnostics=(f"Blocking. Results are skewed ({held_back} samples)",) if held_back else (),
+        )  # fmt: skip
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:

@@ -96,7 +96,7 @@ class Output:
         command = self._asked
         if command.rate_rps:
             said = command == command_of(command.tool, command.rate_rps)
-            says = f"as {command.tool} says" if said else "by its command"
+            says = f"as {command.tool} says{', in requests' * (command.tool == 'k6')}" if said else "by its command"
             return f"-R {command.rate_rps:g}" if is_like_wrk(command.tool) else says
         if self.entry.rates_rps:
             return "as the folder's index says"

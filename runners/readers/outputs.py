@@ -17,7 +17,7 @@ from runners.readers.percentile_tables import tables
 from runners.readers.summary import find_summaries
 from runners.readers.tool_files import read_tool_file
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk, missing
-from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
+from runners.readers.wrk_console import BEYOND, COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import console_step
 
 BELOW_LINES, LEAST_PERCENTILES = 15, 2
@@ -133,7 +133,8 @@ def _as_commanded(report: ConsoleReport, above: Sequence[Line], before: ConsoleR
             given = {name: value for match, _ in known for name, value in match.groupdict().items()}
             implied = {name: value for _, figures in known for name, value in figures.items()}
             offered, url = float(given.get("offered_rps", 0.0)), _URL.search(text)
-            command = CommandLine(text.strip(), report.tool or "", rate_rps=offered) if offered else report.command
+            kept = not offered or (report.rate_rps or math.inf) <= BEYOND * offered  # the output says its rate itself
+            command = report.command if kept else CommandLine(text.strip(), report.tool or "", rate_rps=offered)
             implied |= {"url": report.url or (url[0] if url else None)}
             asked = int(given.get("connections", 0)) if len(clients) < 2 else 0
             implied |= {"connections": report.connections or asked or implied.get("connections")}

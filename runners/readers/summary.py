@@ -163,6 +163,10 @@ class Summary:
     def dropped(self, match: re.Match[str]) -> None:
         self.notes.append(f"dropped_iterations: {match[1]}")
 
+    def scenario(self, match: re.Match[str]) -> None:
+        """Take the rate of k6's iterations, which is not known (0) if it changes or several scenarios have one."""
+        self.figures["offered_rps"] = 0.0 if "offered_rps" in self.figures else float(match[1] or 0.0)
+
     def gatling(self, match: re.Match[str]) -> None:
         """Take a line of Gatling's table on the whole run: figures of all requests, then of OK and of KO requests."""
         texts = re.findall(r"(?<![\w.])-?\d+(?:[.,]\d+)*", match[2].replace("\u202f", ""))
@@ -276,24 +280,30 @@ class Summary:
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
         bad += max(0, (requests or 0) - good) if self.tool == "siege" and "n_good" in figures else 0
-        errors = SocketErrors(figures.get("n_connect", 0), figures.get("n_receive", 0) + figures.get("n_except", 0))
-        offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # only some scenarios have a rate
-        closed = figures.get("closed_loop", self.has_looping_users() or None)
+        non_2xx, late = figures.get("non_2xx", bad or None), self.failed * (self.tool == "Gatling")  # only time-outs
+        reset = figures.get("n_receive", 0) + figures.get("n_except", 0)
+        errors = SocketErrors(figures.get("n_connect", 0), reset, timeout=min(late, non_2xx or 0))
+        offered, connections = figures.get("offered_rps"), figures.get("connections")
+        if figures.get("closed_loop"):  # of k6 with a rate, too, only some users loop
+            offered, connections = None, connections if offered is None or self.tool != "k6" else None
+        if self.tool == "k6" and offered and rate and (begun := figures.get("rate_of_iterations_rps")):
+            offered *= rate / begun  # an iteration may send several requests
+        paced = offered is not None and self.tool in ("k6", "autocannon")
+        closed = False if paced else figures.get("closed_loop", self.has_looping_users() or None)
         tool = figures.get("tool", self.tool)
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
             tool=tool, command=command_of(self.tool, offered), duration_s=elapsed_s,
-            url=f"//{address}" if address else figures.get("url"), connections=figures.get("connections"),
-            depth=figures.get("n_depth"),
+            url=f"//{address}" if address else figures.get("url"), connections=connections,
             latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max")),
             latencies=Latencies(rows=tuple(sorted(self.rows.items()))), least_us=figures.get("min"),
-            requests=requests, elapsed_s=elapsed_s, non_2xx=figures.get("non_2xx", bad or None),
-            failed_apart=self.failed * (TOOLS[tool].failures == "apart"),
+            requests=requests, elapsed_s=elapsed_s, non_2xx=non_2xx and non_2xx - errors.timeout,
+            failed_apart=self.failed * (TOOLS[tool].failures == "apart"), depth=figures.get("n_depth"),
             odd_length=None if lost else odd_length or None, socket_errors=errors if errors.total else None,
             requests_per_s=rate, operation=figures.get("operation", ""), parts=figures.get("parts", ()),
-            closed_loop=False if offered and self.tool in ("k6", "autocannon") else closed, extra=tuple(self.notes),
-            diagnostics=tuple(self.diagnostics), first_line=self.first_line, last_line=self.last_line,
+            closed_loop=closed, extra=tuple(self.notes), diagnostics=tuple(self.diagnostics),
+            first_line=self.first_line, last_line=self.last_line,
         )  # fmt: skip
 
 

@@ -46,18 +46,12 @@ class SampleTable:
             spans_s = [(sent_s, sent_s + took_us / S) for took_us, sent_s, _ in samples if sent_s is not None]
             elapsed_s = max(end_s for _, end_s in spans_s) - min(sent_s for sent_s, _ in spans_s) if spans_s else 0.0
             yield run_of(
-                self.tool,
-                {level: times_us[rank(requests, level) - 1] for level in known_levels(requests)},
-                mean_us,
-                math.sqrt(math.fsum((time_us - mean_us) ** 2 for time_us in times_us) / requests),
-                times_us[-1],
-                samples=requests,
-                requests=requests,
-                elapsed_s=elapsed_s or None,
-                non_2xx=sum(not succeeded for _, _, succeeded in samples),
-                connections=connections or None,
+                self.tool, {level: times_us[rank(requests, level) - 1] for level in known_levels(requests)},
+                mean_us, math.sqrt(math.fsum((time_us - mean_us) ** 2 for time_us in times_us) / requests),
+                times_us[-1], samples=requests, requests=requests, elapsed_s=elapsed_s or None,
+                non_2xx=sum(not succeeded for _, _, succeeded in samples), connections=connections or None,
                 operation=label if len(by_label) > 1 else "",
-            )
+            )  # fmt: skip
 
 
 JMETER = SampleTable("JMeter", "elapsed", MS, "success", "timeStamp", 1e-3, "label", "allThreads")
@@ -81,16 +75,12 @@ def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
         most_us = number(row.get("Max Response Time"), MS)
         levels = percentiles(((name, value) for name, value in row.items() if name.endswith("%")), MS)
         yield run_of(
-            "Locust",
-            {level: min(value_us, most_us or value_us) for level, value_us in levels.items()},
-            number(row.get("Average Response Time"), MS),
-            max_us=most_us,
-            requests=count(row.get("Request Count")),
-            requests_per_s=number(row.get("Requests/s")),
-            non_2xx=count(row.get("Failure Count")),
-            operation=row.get("Name", "") if len(operations) > 1 else "",
+            "Locust", {level: min(value_us, most_us or value_us) for level, value_us in levels.items()},
+            number(row.get("Average Response Time"), MS), max_us=most_us,
+            requests=count(row.get("Request Count")), requests_per_s=number(row.get("Requests/s")),
+            non_2xx=count(row.get("Failure Count")), operation=row.get("Name", "") if len(operations) > 1 else "",
             parts=tuple((row.get("Name", ""), count(row.get("Request Count")) or 0) for row in set_aside),
-        )
+        )  # fmt: skip
 
 
 #: Columns by which a table's header row is recognised, and the table's reader.

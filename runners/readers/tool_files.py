@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
     if _LOG.search(start):
         return read_log(document.path)
     if (head := _HGRM.match(first)) and (suffix == ".hgrm" or head["unit"]):
-        return tuple(read_hgrm(document.text, head["unit"]))
+        return read_hgrm(document.text, head["unit"])
     if JTL_XML.search(start):
         return tuple(read_jtl_xml(document.text))
     try:
@@ -50,25 +49,23 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
         return Problem(1, f"a load tool's CSV that is damaged ({error}): not read")
 
 
-def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
-    """Yield the output in an HdrHistogram list of percentiles, if it has rows; values without `unit` are in ms."""
+def read_hgrm(text: str, unit: str | None) -> tuple[ConsoleReport, ...] | Problem:
+    """Return the output in an HdrHistogram list of percentiles, if it has rows; a Problem if its unit is not known.
+
+    truepace's lists are in milliseconds. They are known by their buckets and six decimals of a level (Java prints 12).
+    """
+    ours = not unit and " 0.000000 " in text and re.search(rf"Buckets\s*=\s*{BUCKETS_OF_TRUEPACE}\D", text) is not None
+    if not (unit or ours):
+        return Problem(1, "an HdrHistogram list that does not say its unit: not read; say it in its head: Value(ms)")
     in_ms = units.TIME_US[unit or "ms"] / MS
     lines = filter(None, map(_ROW.match, text.splitlines()))
     rows = tuple(SpectrumRow(float(m[1]) * in_ms, float(m[2]), int(m[3]), units.number(m[4] or "inf")) for m in lines)
-    if not rows:
-        return
-    buckets = re.search(r"Buckets\s*=\s*(\d{1,9})", text)
-    ours = buckets is not None and int(buckets[1]) == BUCKETS_OF_TRUEPACE and not unit
     counted = re.search(r"Total count\s*=\s*(\d{1,18})", text)
-    samples = int(counted[1]) if counted else rows[-1].total_count
+    samples = int(counted[1]) if counted else max((row.total_count for row in rows), default=0)
     latencies = Latencies(spectrum=rows, total_count=samples)
     levels = tuple((level, us) for level in known_levels(samples) if (us := latencies.at(level)) is not None)
-    yield ConsoleReport(
-        tool="truepace" if ours else "vegeta" if unit else "HdrHistogram",
-        latencies=replace(latencies, rows=levels),
-        requests=samples,
-        extra=() if ours or unit else ("the unit of the values is not stated: read as milliseconds",),
-    )
+    tool = "truepace" if ours else "vegeta" if "Value(ms)  Percentile" in text else "HdrHistogram"
+    return (ConsoleReport(tool=tool, latencies=replace(latencies, rows=levels), requests=samples),) if rows else ()
 
 
 def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
@@ -87,10 +84,9 @@ def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
         samples, own = log.merged(kind), [interval for interval in log.intervals if interval.kind == kind]
         if samples.total:
             begin_s, end_s = min(line.t_s for line in own), max(line.t_s + line.duration_s for line in own)
-            report = run_of(
+            reports.append(run_of(
                 "HdrHistogram", {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
                 max_us=samples.max_us, samples=samples.total, requests=samples.total,
                 elapsed_s=(end_s - begin_s) or None, operation=kind if len(log.kinds) > 1 else "",
-            )  # fmt: skip
-            reports.append(report)
+            ))  # fmt: skip
     return tuple(reports)

@@ -54,6 +54,8 @@ class Tool:
     reads: str  # a command whose output file the lab can read
     closed_loop: bool | None = None  # whether a connection awaits each response if no rate is given; None: unknown
     rate: str = "with a generator that can"  # advice on how to offer a fixed rate
+    over_time: str = ""  # advice on where to see the latency over time
+    sender: str = "connection"  # what sends requests one by one; `connections` counts them
     #: Whether rate and latency count requests that failed without a status.
     failures: Literal["counted", "apart", "unknown"] = "counted"
     depth: int = 1  # most requests in flight on a connection, unless an output says more
@@ -93,7 +95,6 @@ def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
             f"percentiles beyond p{highest * 100:g}": 0 < highest < LEAST_HIGHEST and report.latencies.count is None,
             # the rate and the duration give the number too
             "the number of requests": report.requests is None and report.requests_per_s is None,
-            **{line: True for line in report.extra if line.startswith("the unit of")},
         }
     elif rows and report.latency is None and report.requests is None and report.duration_s is None:
         lacks = {"everything but the percentiles: no settings, no number of requests, no rate": True}

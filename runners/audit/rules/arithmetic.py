@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 
 from runners import words
@@ -25,6 +25,7 @@ OF_THE_MEAN = 0.1  # share by which a mean may lie outside its bounds, because p
 ENOUGH_ROWS = 4  # percentiles; two outputs of different runs may agree in fewer
 MOST_COMPARED = 60  # outputs with the same percentiles
 WHOLE_US = 1_000.0  # rounding of whole milliseconds
+Contradiction = tuple[str, Mapping[str, words.Value]]  # in words, and first the two figures that contradict each other
 
 
 @rule("SUM001")
@@ -43,7 +44,8 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
         return
     counted = f"{words.count(requests)} requests in {words.seconds(elapsed)}"
     text = f"{counted} are {reckoned:.2f}/s, and Requests/sec says {rate:.2f}"
-    yield Seen(output, text, {"requests": requests, "elapsed_s": elapsed, "requests_per_s": rate})
+    evidence = {"requests": requests, "elapsed_s": elapsed, "requests_per_s": rate}
+    yield Seen(output, text, evidence, size=abs(reckoned - rate) / max(reckoned, rate))
 
 
 def _descents(latencies: Latencies) -> Iterator[str]:
@@ -61,54 +63,58 @@ def _not_monotonic(output: Output) -> Iterator[Seen]:
     descents = [*_descents(output.report.latencies), *_descents(output.report.uncorrected)]
     if descents:
         more = f", and {len(descents) - 1} more" if len(descents) > 1 else ""
-        yield Seen(output, f"percentiles must ascend: {descents[0]}{more}", {"descents": len(descents)})
+        text = f"percentiles must ascend: {descents[0]}{more}"
+        yield Seen(output, text, {"descents": len(descents)}, size=len(descents))
 
 
 @rule("SUM003")
-def _contradictions(output: Output) -> Iterator[Seen]:
+def _contradictory(output: Output) -> Iterator[Seen]:
+    for text, evidence in (*_contradictions(output), *_impossible_mean(output), *_missing_from_histogram(output)):
+        apart = sorted(float(value or 0.0) for value in (*evidence.values(), 0.0, 0.0)[:2])
+        yield Seen(output, text, evidence, size=apart[1] / apart[0] if apart[0] else math.inf)
+
+
+def _contradictions(output: Output) -> Iterator[Contradiction]:
     report, latencies = output.report, output.report.latencies
     if report.non_2xx is not None and report.requests is not None and report.non_2xx > report.requests:
         text = f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests"
-        yield Seen(output, text, {"non_2xx": report.non_2xx, "requests": report.requests})
+        yield text, {"non_2xx": report.non_2xx, "requests": report.requests}
     counted, last = latencies.total_count, latencies.spectrum[-1] if latencies.spectrum else None
     if counted is not None and last and _is_row_of(last, 1.0):
         if counted != last.total_count:
             samples = words.count(last.total_count)
             text = f"the spectrum ends with {samples} samples and its footer counts {words.count(counted)}"
-            yield Seen(output, text, {"spectrum_count": last.total_count, "footer_count": counted})
+            yield text, {"spectrum_count": last.total_count, "footer_count": counted}
         largest = words.finite(latencies.max_ms)
         if largest and abs(largest - last.value_ms) > BUCKET * last.value_ms + 0.001:
             text = f"the spectrum ends at {last.value_ms:g} ms and its footer's maximum is {largest:g} ms"
-            yield Seen(output, text, {"spectrum_max_ms": last.value_ms, "footer_max_ms": largest})
+            yield text, {"spectrum_max_ms": last.value_ms, "footer_max_ms": largest}
     for level, value in latencies.rows:
         there = next((row for row in latencies.spectrum if _is_row_of(row, level)), None)
         if there and _apart(value, there.value_ms * 1000) and not _is_adjacent(value, level, latencies):
             listed, in_spectrum = words.latency(value), words.latency(there.value_ms * 1000)
             text = f"{words.level(level)} is {listed} in the list and {in_spectrum} in the spectrum"
-            yield Seen(output, text, {"listed_us": value, "spectrum_us": there.value_ms * 1000})
+            yield text, {"listed_us": value, "spectrum_us": there.value_ms * 1000}
     stats = report.latency
     highest = max((value for _, value in latencies.rows), default=None)
     most = words.finite(stats.max) if stats else None
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
         text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
-        yield Seen(output, text, {"percentile_us": highest, "max_us": most})
+        yield text, {"percentile_us": highest, "max_us": most}
     mean, footer_ms = figures.mean_us(output), words.finite(latencies.mean_ms)
     if mean and footer_ms and abs(mean - footer_ms * 1000) > OF_THE_MEAN * max(mean, footer_ms * 1000):
         text = f"the mean is {words.latency(mean)} in the table and {words.latency(footer_ms * 1000)} in the footer"
-        yield Seen(output, text, {"mean_us": mean, "footer_mean_us": footer_ms * 1000})
+        yield text, {"mean_us": mean, "footer_mean_us": footer_ms * 1000}
     if most is not None and mean is not None and mean > most * (1 + ROUNDED):
-        text = f"the mean of {words.latency(mean)} lies above the maximum"
-        yield Seen(output, text, {"mean_us": mean, "max_us": most})
+        yield f"the mean of {words.latency(mean)} lies above the maximum", {"mean_us": mean, "max_us": most}
     least, middle = report.least_us or 0.0, min(filter(None, (mean, latencies.at(0.5))), default=math.inf)
     if least > middle * (1 + ROUNDED) + WHOLE_US * facts(output.tool).whole_ms:
         text = f"the shortest latency of {words.latency(least)} lies above mean or median, {words.latency(middle)}"
-        yield Seen(output, text, {"min_us": least, "middle_us": middle})
-    yield from _impossible_mean(output)
+        yield text, {"min_us": least, "middle_us": middle}
     if NEGATIVE in report.extra:
-        yield Seen(output, NEGATIVE)
+        yield NEGATIVE, {}
     if report.requests_per_s == 0 and highest:
-        yield Seen(output, f"responses took up to {words.latency(highest)} at a rate of 0/s", {"requests_per_s": 0})
-    yield from _missing_from_histogram(output)
+        yield f"responses took up to {words.latency(highest)} at a rate of 0/s", {"requests_per_s": 0}
 
 
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
@@ -125,16 +131,16 @@ def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None
     return least + (1 - level) * below, most + (1 - level) * largest_us if largest_us is not None else math.inf
 
 
-def _impossible_mean(output: Output) -> Iterator[Seen]:
+def _impossible_mean(output: Output) -> Iterator[Contradiction]:
     rows, mean = output.report.latencies.rows, figures.mean_us(output)
     if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
         return
     least, most = mean_bounds_us(rows, figures.largest_us(output))
+    name, bound_us = ("most", most) if mean > most else ("least", least)
     if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
-        bound = f"at most {words.latency(most)}" if mean > most else f"at least {words.latency(least)}"
-        text = f"a mean of {words.latency(mean)} is impossible by its percentiles, which allow {bound}"
-        most_us = round(most, 1) if math.isfinite(most) else None
-        yield Seen(output, text, {"mean_us": mean, "least_us": round(least, 1), "most_us": most_us})
+        allowed = f"which allow at {name} {words.latency(bound_us)}"
+        text = f"a mean of {words.latency(mean)} is impossible by its percentiles, {allowed}"
+        yield text, {"mean_us": mean, f"{name}_us": round(bound_us, 1)}
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
@@ -163,21 +169,19 @@ def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
     return low <= value_us <= high or not _apart(value_us, low) or not _apart(value_us, high)
 
 
-def _missing_from_histogram(output: Output) -> Iterator[Seen]:
+def _missing_from_histogram(output: Output) -> Iterator[Contradiction]:
     lost, usual, requests = figures.left_out(output), left_out_by_warm_up(output), output.report.requests
     if figures.fell_short(output) or figures.dead_connections(output) or figures.has_queue(output):
         return  # responses that came late or never are in no histogram; other rules report them
     if lost is None or requests is None:
         return
     if lost < 0:
-        text = f"the histogram holds {words.count(-lost)} samples more than there were requests"
-        yield Seen(output, text, {"requests": requests, "recorded": requests - lost})
+        more = f"{words.count(-lost)} samples more than there were requests"
+        yield f"the histogram holds {more}", {"requests": requests, "recorded": requests - lost}
     elif usual and lost > WARM_UP_SLACK * usual:
-        text = (
-            f"{words.count(lost)} of {words.count(requests)} requests are not in the histogram; the warm-up explains "
-            f"{words.count(usual)} of them"
-        )
-        yield Seen(output, text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)})
+        left_out = f"{words.count(lost)} of {words.count(requests)} requests are not in the histogram"
+        text = f"{left_out}; the warm-up explains {words.count(usual)} of them"
+        yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
 
 
 @rule("SUM004")
@@ -201,10 +205,10 @@ def _more_than_connections(output: Output) -> Iterator[Seen]:
     if least_rps * least_us / 1e6 <= connections * depth * (1 + (INVENTED if of_wrk else CONTRADICTING)):
         return
     within = f", up to {depth} requests in each," if depth > 1 else ""
-    of = f"{words.several(connections, 'connection')}{within} at a mean of {words.latency(mean)}"
+    of = f"{words.several(connections, known.sender)}{within} at a mean of {words.latency(mean)}"
     text = said("SUM004", of, reckoned, rate, _ADDED if of_wrk else "latency and rate contradict each other")
     evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
-    yield Seen(output, text, evidence, Severity.NOTE if of_wrk else None, rate / reckoned)
+    yield Seen(output, text, evidence, Severity.NOTE if of_wrk else None, size=rate / reckoned)
 
 
 @rule("SUM005")
@@ -213,11 +217,9 @@ def _no_run(output: Output) -> Iterator[Seen]:
     if not figures.is_of_no_run(output) or elapsed_s is None or planned_s is None:
         return
     responses = f", with responses of {words.latency(largest)}" if largest else ""
-    text = (
-        f"{words.several(output.report.requests or 0, 'request')} in {words.seconds(elapsed_s)} of a run of "
-        f"{words.seconds(planned_s)}{responses}: its rate is of no run"
-    )
-    yield Seen(output, text, {"elapsed_s": elapsed_s, "duration_s": planned_s, "rate": figures.achieved_rps(output)})
+    ran = words.several(output.report.requests or 0, "request"), words.seconds(elapsed_s), words.seconds(planned_s)
+    evidence = {"elapsed_s": elapsed_s, "duration_s": planned_s, "rate": figures.achieved_rps(output)}
+    yield Seen(output, said("SUM005", *ran, responses), evidence, size=-elapsed_s / planned_s)
 
 
 @rule("DOC003", of_group=True)
@@ -235,7 +237,8 @@ def _same_output(group: Group) -> Iterator[Seen]:
             ):
                 if before and now and before != now:
                     loads = f"given there for {written(before)} and here for {written(now)}"
-                    yield Seen(second, f"it is the output of {first.place} once more, {loads}", {"first": first.place})
+                    text = f"it is the output of {first.place} once more, {loads}"
+                    yield Seen(second, text, {"first": first.place}, size=max(before, now) / min(before, now))
                     break
     places: dict[object, int] = {}
     for index, output in enumerate(group):
@@ -246,4 +249,4 @@ def _same_output(group: Group) -> Iterator[Seen]:
             if index - same > 1:
                 between = words.several(index - same - 1, "other output")
                 text = f"it is the output of {group[same].place} once more, with {between} between"
-                yield Seen(output, text, {"first": group[same].place})
+                yield Seen(output, text, {"first": group[same].place}, size=1.0)  # the loads are the same

@@ -24,7 +24,7 @@ _COMPLAINT = re.compile(
 )
 ENDED_EARLY, SAME_DURATION = 0.9, 0.05
 OPENING, LEAST_OPENING_S = 0.1, 1.0
-_LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
+_LATE = re.compile(r"(?i)\b(?:not (?:keep|kept) up|kept up: no|are skewed|falling behind)\b|\bsleep \w+ : .* avg -")
 WHOLE_RUN = 0.9
 WANTED = 0.99
 JUST_MISSED = 5e-4  # share of the samples that may be missing, for requests without a response
@@ -39,10 +39,10 @@ def _too_short(output: Output) -> Iterator[Seen]:
     if not ran_s and output.tool != "Locust":  # whose rate may be that of the last seconds
         ran_s = (report.requests or 0) / (figures.achieved_rps(output) or math.inf)
     if report.requests == 0:
-        yield Seen(output, "nothing was measured: the run had 0 requests", {"requests": 0})
+        yield Seen(output, "nothing was measured: the run had 0 requests", {"requests": 0}, size=math.inf)
     elif output.tool != WRK2 and ran_s > 0 and round(ran_s, 1) < BRIEF_S:
         severity = Severity.WARNING if ran_s < SHORT_S else Severity.NOTE
-        yield Seen(output, f"the whole run took {words.seconds(ran_s)}", {"ran_s": ran_s}, severity, -ran_s)
+        yield Seen(output, f"the whole run took {words.seconds(ran_s)}", {"ran_s": ran_s}, severity, size=-ran_s)
     if output.tool != WRK2:
         return
     means: dict[str, tuple[float | None, ...]] = {"calibration": report.calibrations_us}
@@ -57,7 +57,8 @@ def _too_short(output: Output) -> Iterator[Seen]:
         parts.append(f"{words.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
     if parts:
         text = f"{'; '.join(parts)}: the warm-up is in the figures, or nothing is"
-        yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
+        evidence = {"duration_s": duration, "not_a_number": ", ".join(broken)}
+        yield Seen(output, text, evidence, size=len(broken) + 1 / (1 + (duration or 0.0)))
 
 
 @rule("RUN002")
@@ -66,16 +67,21 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
     if threads and connections != whole:
         setting = f"{words.count(connections)} connections over {words.count(threads)} threads"
         text = f"{setting}: the generator rounds down and opens {words.count(whole)}"
-        yield Seen(output, text, {"connections": connections, "threads": threads, "opened": whole})
+        evidence = {"connections": connections, "threads": threads, "opened": whole}
+        yield Seen(output, text, evidence, size=1 - (whole or 0) / (connections or 1))
 
 
 @rule("RUN003")
 def _diagnostics(output: Output) -> Iterator[Seen]:
-    lines = [line for line in output.report.diagnostics if _COMPLAINT.search(line)]
+    counted = output.tool == "Gatling" and output.report.socket_errors  # its complaints are time-outs, of rule ERR004
+    complaints = (line for line in output.report.diagnostics if _COMPLAINT.search(line) or _LATE.search(line))
+    lines = [] if counted else list(complaints)
     lines += [line for line in output.report.extra if _LATE.search(line)]
     if lines:
+        late = "; the generator was late" if any(map(_LATE.search, lines)) else ""
         shown = words.listed(repr(line[:SHOWN_CHARACTERS]) for line in lines[:SHOWN_LINES])
-        yield Seen(output, f"between the lines of the output stands: {shown}", {"lines": len(lines)})
+        text = f"between the lines of the output stands: {shown}{late}"
+        yield Seen(output, text, {"lines": len(lines)}, size=len(lines))
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
@@ -91,7 +97,8 @@ def _warm_up(output: Output) -> Iterator[Seen]:
     if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
         return
     text = said("RUN004", words.count(lost), words.count(requests), words.seconds(figures.warm_up_s(output)))
-    yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
+    evidence = {"left_out": lost, "requests": requests, "recorded": requests - lost}
+    yield Seen(output, text, evidence, size=lost / requests)
 
 
 @rule("RUN005")
@@ -128,10 +135,11 @@ def _stopped(output: Output) -> Iterator[Seen]:
 @rule("RUN008")
 def _slow_to_open(output: Output) -> Iterator[Seen]:
     opening, duration = figures.opening_s(output), words.finite(output.duration_s)
-    if output.tool == WRK2 and duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
+    if output.tool == WRK2 and duration and opening > LEAST_OPENING_S:
         connections, threads = words.count(output.connections), words.several(output.threads or 1, "thread")
         text = said("RUN008", connections, threads, words.seconds(opening), words.seconds(duration))
-        yield Seen(output, text, {"opening_s": opening, "duration_s": duration}, size=opening / duration)
+        severity, share = None if opening >= OPENING * duration else Severity.NOTE, opening / duration
+        yield Seen(output, text, {"opening_s": opening, "duration_s": duration}, severity, size=share)
 
 
 @rule("RUN009")
@@ -161,7 +169,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
     # a tool prints higher percentiles whether they are wanted or not
     wanted = output.report.columns > 1 or min(thin) <= WANTED
-    yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
+    yield Seen(output, text, evidence, None if wanted else Severity.NOTE, size=-min(thin))
 
 
 @rule("SMP002")
@@ -191,7 +199,8 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     censored = next((int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))), 0)
     if censored:
         text = f"{words.several(censored, 'request')} had no response when the run ended: the maximum is a lower bound"
-        yield Seen(output, text, {"censored": censored, "max_us": largest}, Severity.WARNING)  # the tool reports it
+        evidence = {"censored": censored, "max_us": largest}
+        yield Seen(output, text, evidence, Severity.WARNING, size=censored)  # the tool reports it
         return
     highest = max((value for _, value in output.report.latencies.rows), default=None)
     longest = largest if largest is not None else highest
@@ -199,18 +208,13 @@ def _at_bound(output: Output) -> Iterator[Seen]:
         return
     if figures.fell_short(output) or figures.has_queue(output):
         return  # in a growing queue the maximum is the queue's length
-    commanded_s = output.command.timeout_s if output.command else None
-    timeout_s = commanded_s or facts(output.tool).timeout_s
-    share = longest / 1e6 / timeout_s if timeout_s and facts(output.tool).timeout_s else 0.0
-    if timeout_s and figures.AT_BOUND <= share <= figures.JUST_OVER:
+    commanded_s, known_s = output.command.timeout_s if output.command else None, facts(output.tool).timeout_s
+    if timeout_s := figures.timeout_at(output, longest, (commanded_s or known_s) if known_s else None):
         named = "the maximum" if largest is not None else "a percentile"
-        text = said("SMP003", named, words.latency(longest), output.tool, words.seconds(timeout_s))
-        yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s})
+        text = said("SMP003", named, words.latency(longest), f"{output.tool}'s time-out of {words.seconds(timeout_s)}")
+        yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s}, size=longest)
         return
     run_s = None if _ran_to_its_last_response(output) else output.duration_s
     if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
-        text = (
-            f"the maximum of {words.latency(largest)} is as long as the run of {words.seconds(run_s)}: longer waits "
-            "could not be seen"
-        )
-        yield Seen(output, text, {"max_us": largest, "duration_s": run_s})
+        text = said("SMP003", "the maximum", words.latency(largest), f"nearly the run's length, {words.seconds(run_s)}")
+        yield Seen(output, text, {"max_us": largest, "duration_s": run_s}, size=largest)

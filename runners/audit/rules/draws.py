@@ -166,7 +166,7 @@ def _unseeded(output: Output) -> Iterator[Seen]:
         "expected": round(match.expected, 1), "stdev": round(match.stdev, 1),
         "chance_of_an_accident": round(match.accident, 4),
     }  # fmt: skip
-    yield Seen(output, text, evidence)
+    yield Seen(output, text, evidence, size=errors / requests)
 
 
 _WRITES = re.compile(r"(?i)put|post")  # a script with such a name also writes
@@ -233,13 +233,13 @@ def _two_draws(group: Group) -> Iterator[Seen]:
             writes = cluster[len(cluster) // 2][0]
             near = [output for output, sent in writers if abs(sent - writes) <= NEAR_WRITES * writes]
             for own, output in cluster if len(cluster) > 1 and near else ():
-                errors, requests = output.report.errors, output.report.requests or 0
+                errors, requests = output.report.errors, output.report.requests or 1
                 text = said("ERR003", words.count(errors), words.count(requests), words.count(own), len(cluster))
                 evidence: dict[str, words.Value] = {
                     "non_2xx": errors, "requests": requests, "keys": keys, "writes_of_a_thread": own,
                     "writes_of_a_thread_all": writes, "written_by": near[-1].place, "outputs_explained": len(cluster),
                 }  # fmt: skip
-                yield Seen(output, text, evidence)
+                yield Seen(output, text, evidence, size=errors / requests)
 
 
 def _agreeing(ascending: Sequence[Solved]) -> list[list[Solved]]:

@@ -8,7 +8,7 @@ from runners import words
 from runners.audit import figures
 from runners.audit.rule import Group, Seen, rule, said
 from runners.readers.output import Output
-from runners.readers.tools import TRUEPACE, WRK, WRK2, facts
+from runners.readers.tools import WRK, WRK2, facts
 
 QUEUED = 0.15  # least median / maximum of waits in a queue that grew; it is a half if the queue grew evenly
 IMPOSSIBLE_US = 1e9  # wrk2's calibration prints a number above it if there was no response
@@ -26,6 +26,7 @@ LEFT_BEHIND = 0.1  # share by which the backlog after the calibration (s) may di
 ACHIEVED_AT_FIRST = 0.9
 COLLAPSED = 0.5
 WAITED_US = 1_000_000.0  # if the rate is achieved, a response takes a second only if its request waited
+LONG, EVENLY = 0.5, 0.35  # shares: of the run in a long wait; of the longest wait in the median of even ones, at least
 
 
 @rule("RAT001")
@@ -36,7 +37,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     many = dropped > (1 - figures.LEAST_ACHIEVED) * (begun + dropped)
     if many and not figures.never_offered(output):
         text = f"{words.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
-        yield Seen(output, text, {"dropped": dropped}, size=dropped)
+        yield Seen(output, text, {"dropped": dropped}, size=dropped / (begun + dropped))
         return
     if not offered or achieved is None or not figures.fell_short(output):
         return
@@ -45,7 +46,8 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     share, mean, connections = achieved / offered, figures.mean_us(output), figures.opened(output)
     why = ""
     if mean and connections and figures.is_busy(output) and not figures.has_queue(output):
-        why = f": {words.several(connections, 'connection')} with a mean of {words.latency(mean)} have no more"
+        senders = words.several(connections, facts(output.tool).sender)
+        why = f": {senders} with a mean of {words.latency(mean)} have no more"
     text = said("RAT001", words.rate(achieved), words.rate(offered), words.percent(share), output.offered_by, why)
     evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
     yield Seen(output, text, evidence, size=1 - share)
@@ -55,9 +57,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
 def _achieved_above_offered(output: Output) -> Iterator[Seen]:
     offered, achieved = output.offered_rps, figures.achieved_rps(output)
     stated = output.stated is not None and output.command is None
-    if output.tool not in (WRK2, TRUEPACE) or not offered or achieved is None or stated or figures.is_of_no_run(output):
-        return
-    if achieved > figures.BEYOND * offered:
+    if offered and achieved and not stated and figures.exceeded(output):
         text = f"{words.rate(achieved)} was achieved of {words.rate(offered)} (offered: {output.offered_by})"
         yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved}, size=achieved / offered)
 
@@ -69,7 +69,10 @@ def _backlog(output: Output) -> Iterator[Seen]:
         return
     if achieved < figures.LEAST_ACHIEVED * offered or figures.has_queue(output) or figures.is_of_no_run(output):
         return
-    text = said("RAT010", words.rate(offered), words.latency(mean), words.count(offered * mean / 1e6))
+    median, largest, run_s = figures.at(output, 0.5), figures.largest_us(output), words.finite(output.duration_s)
+    even = median and largest and run_s and largest / 1e6 >= LONG * run_s and EVENLY <= median / largest <= 1 - EVENLY
+    over = f"; waits spread evenly up to {words.latency(largest)}: a queue grew or shrank all the time" if even else ""
+    text = said("RAT010", words.rate(offered), words.latency(mean), words.count(offered * mean / 1e6), over)
     yield Seen(output, text, {"offered_rps": offered, "mean_us": round(mean)}, size=mean)
 
 
@@ -136,7 +139,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
     if first is None or not mean:
         return
     text = said("RAT008", words.latency(first), words.latency(mean))
-    yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
+    yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean}, size=first)
 
 
 def _began_with(output: Output) -> float | None:
@@ -160,7 +163,8 @@ def _collapsed(output: Output) -> Iterator[Seen]:
     if before < ACHIEVED_AT_FIRST * offered or after > COLLAPSED * min(before, offered):
         return
     text = said("RAT009", words.rate(before), words.rate(after), words.rate(offered))
-    yield Seen(output, text, {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)})
+    evidence = {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)}
+    yield Seen(output, text, evidence, size=before - after)
 
 
 @rule("RAT003")
@@ -170,7 +174,8 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
     if command is None or command.rate_rps is None or not (output.report.tool == WRK or refused):
         return
     text = f"-R {command.rate_rps:g} was given to plain wrk, which knows no rate: the run is a closed loop"
-    yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": figures.achieved_rps(output)})
+    evidence = {"asked_rps": command.rate_rps, "achieved_rps": figures.achieved_rps(output)}
+    yield Seen(output, text, evidence, size=command.rate_rps)
 
 
 def _standstill(output: Output) -> str:
@@ -186,7 +191,8 @@ def _standstill(output: Output) -> str:
         f"Req/Sec makes {words.rate(in_all)} in all": in_all > UNEVEN * rate and rate >= SMOOTH_RPS * threads,
         f"{run_s:g} s took {elapsed_s:g} s": elapsed_s > max(LATE * run_s, run_s + figures.START_S),
     }
-    return f"; connections hung: {words.listed(text for text, holds in shown.items() if holds)}" * any(shown.values())
+    listed = words.listed(text for text, holds in shown.items() if holds)
+    return f"; {facts(output.tool).sender}s hung: {listed}" if listed else ""
 
 
 @rule("RAT004", of_group=True)
@@ -206,11 +212,11 @@ def _closed_loop(group: Group) -> Iterator[Seen]:
             of_run.add(operation)
             continue
         of_run = {operation} - {""}
-        several = f"{words.count(connections)} connections" if connections else "connections"
-        sender = "the connection" if connections == 1 else f"each of the {several}"
+        who = facts(output.tool).sender
+        sender = f"each of the {words.several(connections, who) if connections else f'{who}s'}"
         never_pauses = output.tool in commanded and not output.script  # which may pause
         hung = _standstill(output) if never_pauses else ""
-        text = said("RAT004", sender, hung)
+        text = said("RAT004", f"the {who}" if connections == 1 else sender, hung)
         evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
         if largest and rate and connections:
             unsent = max(0, round(rate / connections * largest / 1e6) - 1)
@@ -242,4 +248,4 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
         if fast >= RATE_STEP * slow and after <= LATENCY_STEP * before:
             text = said("RAT005", words.latency(before), words.latency(after), words.rate(slow), words.rate(fast))
             evidence = {"rate_rps_before": slow, "rate_rps": fast, "p50_us_before": before, "p50_us": after}
-            yield Seen(second, text, evidence)
+            yield Seen(second, text, evidence, size=before - after)

@@ -35,7 +35,7 @@ def _errors(output: Output) -> Iterator[Seen]:
     like_others = "" if facts(output.tool).failures == "unknown" else ", and stand in rate and latency like the others"
     text = f"{words.count(errors)} of {words.count(requests)} {bad}{like_others}"
     evidence = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
-    yield Seen(output, text, evidence, Severity.WARNING if share < figures.FEW_ERRORS else None, share)
+    yield Seen(output, text, evidence, Severity.WARNING if share < figures.FEW_ERRORS else None, size=share)
 
 
 @rule("ERR004", of_group=True)
@@ -54,7 +54,7 @@ def _lost(output: Output, *, at_checks: bool) -> Iterator[Seen]:
             text = f"{words.count(apart)} of {words.count(requests)} requests ({_portion(apart, requests)}) failed"
             text += ", in the rate and not in latency"
         severity = Severity.WARNING if apart < figures.FEW_ERRORS * (requests or 0) else None
-        yield Seen(output, text, {"failed": apart, "requests": requests}, severity, apart / (requests or 1))
+        yield Seen(output, text, {"failed": apart, "requests": requests}, severity, size=apart / (requests or 1))
     if not errors.total:
         return
     counts = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}
@@ -75,12 +75,9 @@ def _lost(output: Output, *, at_checks: bool) -> Iterator[Seen]:
         numbers |= {"late": late, "share_late": round(share, 4), "samples": of - late, "known_below": known}
     elif errors.timeout and at_checks:
         dead, connections = figures.dead_connections(output), output.connections
-        waiting = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
-        text += (
-            f"; {'wrk2' if output.tool == WRK2 else 'wrk 3'} counts a connection that waits at each check, "
-            f"{figures.CHECK_S:g} s apart: about {waiting} had no response for that long; percentiles hold a response "
-            "that came later, and no request that never had one"
-        )
+        waiting = f"about {words.count(dead)} of {words.several(connections or dead, 'connection')}"
+        waiting = "all of them" if dead == connections else waiting
+        text = said("ERR004", text, f"{figures.CHECK_S:g}", "wrk2" if output.tool == WRK2 else "wrk 3", waiting)
     yield Seen(output, text, numbers, size=errors.total / requests if requests else float(errors.total))
 
 
@@ -124,10 +121,6 @@ def _one_kind(group: Group) -> Iterator[Seen]:
         only = first if share > 0.5 else second
         sizes = (first.upper(), first_size, second.upper(), second_size)
         text = said("ERR005", only.upper(), size, *sizes, words.percent(share))
-        evidence = {
-            "bytes_a_response": round(size, 2),
-            f"bytes_a_response_{first}": round(first_size, 2),
-            f"bytes_a_response_{second}": round(second_size, 2),
-            f"share_{first}": round(share, 4),
-        }
-        yield Seen(output, text, evidence)
+        alone_bytes = {f"bytes_a_response_{kind}": round(usual[kind], 2) for kind in kinds}
+        evidence = {"bytes_a_response": round(size, 2), **alone_bytes, f"share_{first}": round(share, 4)}
+        yield Seen(output, text, evidence, size=abs(share - 0.5))

@@ -98,13 +98,8 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
     whole = output.report.latencies.spectrum  # three points show the shape and no more
     whose = "the generator's timer, not the server" if whole else "mostly the generator's timer"
     text = said("TIM001", words.latency(median), whose, words.latency(line.width_us))
-    evidence = {
-        "p50_us": round(median, 1),
-        "width_us": round(line.width_us, 1),
-        "r_squared": round(line.r_squared, 5),
-        "points": line.rows,
-    }
-    yield Seen(output, text, evidence)
+    fit = {"width_us": round(line.width_us, 1), "r_squared": round(line.r_squared, 5), "points": line.rows}
+    yield Seen(output, text, {"p50_us": round(median, 1), **fit}, size=-median)
 
 
 @rule("TIM002")
@@ -147,4 +142,4 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     evidence = {"p50_us": round(median, 1), "p75_us": round(upper, 1)}
     if output.report.requests_per_s and output.connections:
         evidence["requests_per_s_and_connection"] = round(output.report.requests_per_s / output.connections, 2)
-    yield Seen(output, text, evidence)
+    yield Seen(output, text, evidence, size=median)

@@ -97,7 +97,7 @@ def test_where_a_tool_does_not_say_what_its_latency_counts_nothing_is_said_of_it
 def test_a_late_response_is_in_wrk2s_percentiles() -> None:
     errors = "  Socket errors: connect 0, read 0, write 0, timeout 134\nRequests/sec"
     text = said(replaced(HEALTHY, ("Requests/sec", errors)), "ERR004")
-    assert text.endswith("percentiles hold a response that came later, and no request that never had one")
+    assert text.endswith("Percentiles hold the responses that came late, and leave out those that never came")
 
 
 def test_a_small_share_has_digits_enough_and_no_samples_are_counted() -> None:
@@ -130,7 +130,7 @@ K6 = "http_req_duration..............: avg=2s min=1ms med=3s max=9s p(90)=5s p(9
 @pytest.mark.parametrize(
     ("text", "option"),
     [
-        (CLOSED, "wrk2 or truepace with -R"),
+        (CLOSED, "with wrk2 or truepace"),
         (YCSB, "YCSB's -target"),
         (STRESS, "cassandra-stress's -rate fixed="),
         (MEMTIER.format(mean=1), "memtier's --rate-limiting"),

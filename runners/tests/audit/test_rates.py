@@ -177,7 +177,7 @@ def test_bursts_are_of_a_rate_that_was_achieved() -> None:
 def test_each_document_has_its_highest_rate_and_what_was_taken_above_it() -> None:
     short = HEALTHY.replace("-R2000", "-R2600")
     text = as_text(audit([outputs_of(Document(f"{HEALTHY}\n{short}", Path("report.md")))]))
-    assert "highest rate achieved: put 2 000/s; above it: the latency of 1 run, report.md:" in text
+    assert "highest rate achieved: put 2 000/s; above it: the latency of 1 run at 34" in text
 
 
 def test_the_highest_rate_achieved_stands_in_the_line_on_load() -> None:

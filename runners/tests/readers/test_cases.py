@@ -14,6 +14,8 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from runners.audit.audit import Audit, audit
+from runners.cli.work import compare_files
+from runners.errors import PlanError
 from runners.readers.documents import Document
 from runners.readers.output import Output
 from runners.readers.outputs import find_outputs, outputs_of
@@ -245,6 +247,70 @@ def test_gatlings_binary_log_is_named(tmp_path: Path) -> None:
 def test_only_an_infinite_inverse_share_ends_a_percentile_file(last: str, samples: int, tmp_path: Path) -> None:
     rows = f"       0.099     0.500000   200   2.00\n       1.250     1.000000   400   {last}\n"
     file = tmp_path / "a.hgrm"
-    file.write_text(f"       Value   Percentile   TotalCount 1/(1-Percentile)\n\n{rows}", encoding="utf-8")
+    file.write_text(f"   Value(ms)   Percentile   TotalCount 1/(1-Percentile)\n\n{rows}", encoding="utf-8")
     (output,) = find_outputs(file).outputs
     assert output.report.requests == samples
+
+
+LIST = """{head:>12}   Percentile   TotalCount 1/(1-Percentile)
+
+       0.035     {least}            1         1.00
+       2.500     {middle}          200         2.00
+       3.619     {most}          400          inf
+#[Mean    =        0.186, StdDeviation   =        0.405]
+#[Max     =        3.619, Total count    =          400]
+#[Buckets =           {buckets}, SubBuckets     =         2048]
+"""
+OF_C = {"least": "0.000000", "middle": "0.500000", "most": "1.000000"}
+OF_JAVA = {"least": "0.000000000000", "middle": "0.500000000000", "most": "1.000000000000"}
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "p50_us"),
+    [
+        (LIST.format(head="Value", buckets=32, **OF_C), "truepace", 2_500),
+        (LIST.format(head="Value(ms)", buckets=32, **OF_C), "HdrHistogram", 2_500),
+        (LIST.format(head="Value(us)", buckets=22, **OF_JAVA), "HdrHistogram", 2.5),
+        (LIST.format(head="Value", buckets=22, **OF_C), None, None),
+        (LIST.format(head="Value", buckets=32, **OF_JAVA), None, None),  # nanoseconds up to an hour, as jHiccup has
+    ],
+)
+def test_of_a_list_of_percentiles_that_says_no_unit_nothing_is_found_or_compared(
+    text: str, tool: str | None, p50_us: float | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.hgrm"
+    path.write_text(text, encoding="utf-8")
+    file = find_outputs(path)
+    assert [(output.tool, output.report.latencies.at(0.5)) for output in file.outputs] == [(tool, p50_us)][: bool(tool)]
+    assert ["does not say its unit" in problem.text for problem in file.problems] == [True][: not tool]
+    if not tool:
+        with pytest.raises(PlanError, match="no output of a known load tool"):
+            compare_files([((path,), (tmp_path / "a.hgrm",))], (), as_json=False)
+
+
+def test_nighthawks_json_says_how_often_it_was_blocked() -> None:
+    content = json.loads((CASES / "nighthawk.json").read_text(encoding="utf-8"))
+    of_all = content["results"][-1]["statistics"]
+    of_all.append({"id": "sequencer.blocking", "count": "3450", "percentiles": []})
+    (remark,) = [
+        remark for remark in audit([outputs_of(Document(json.dumps(content)))]).remarks if remark.code == "RUN003"
+    ]
+    assert "skewed (3450 samples)" in remark.seen.text
+    assert "RUN003" not in {remark.code for remark in of("nighthawk.json").remarks}
+
+
+#: How vegeta 12.12 begins its results: Go's gob names the type and its fields.
+GOB = bytes.fromhex(
+    "ff967f03010106526573756c7401ff8000010c010641747461636b010c000103536571010600010404436f6465010600"
+    "010954696d657374616d7001ff8200010700"
+)
+
+
+@pytest.mark.parametrize(("prefix", "named"), [(b"", True), (b"\x80", True), (b"\0" * 9, False)])
+def test_vegetas_binary_results_are_named_with_what_to_give(prefix: bytes, named: bool, tmp_path: Path) -> None:
+    path = tmp_path / "results.bin"
+    path.write_bytes(prefix + GOB)
+    (problem,) = find_outputs(path).problems
+    assert ("vegeta encode -to json" in problem.text) is named
+    path.write_bytes(GOB.replace(b"Result", b"Rusult"))
+    assert find_outputs(path).problems[0].text == "binary; skipped"

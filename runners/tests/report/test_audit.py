@@ -15,6 +15,7 @@ from runners.readers.published import ROOT
 from runners.readers.tools import TOOLS as TOOLS_READ
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+from runners.toolchain.tools import ROOT as ROOT_OF_CODE
 
 FAULTY = HEALTHY.replace("-R2000", "-R3000")
 
@@ -171,3 +172,20 @@ def test_the_tools_that_are_read_are_listed() -> None:
     listed = run("--tools").stdout
     assert all(tool in listed for tool in TOOLS_READ)
     assert all(line.split(maxsplit=1)[1:] for line in listed.splitlines())
+
+
+def test_the_help_names_the_tools_that_are_read() -> None:
+    helped = re.sub(r"\s+", " ", lab.commands["audit"].help or "")
+    named = re.search(r"the files that they write: ([^.]+)\.", helped)
+    assert named
+    assert sorted(named[1].split(", ")) == sorted(TOOLS_READ)
+
+
+def test_the_page_has_an_example_for_each_tool_that_is_read() -> None:
+    text = (ROOT_OF_CODE / "runners" / "docs" / "tools-read.md").read_text(encoding="utf-8")
+    table = text[text.index("| tool |") :].partition("\n\n")[0].replace("\\|", "¦")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    assert {name: example.replace("¦", "|") for name, _, example in rows} == {
+        name: f"`{tool.reads}`" for name, tool in TOOLS_READ.items()
+    }
+    assert all(what for _, what, _ in rows)
