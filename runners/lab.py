@@ -46,15 +46,10 @@ class Lab:
     _current: "Lab | None" = None
 
     def __init__(
-        self,
-        number: str,
-        parameters: Mapping[str, object],
-        resume: Path | str | None = None,
-        folder: RunFolder | None = None,
-        shop: Workshop | None = None,
-        shown_in: Sink | None = None,
+        self, number: str, parameters: Mapping[str, object], resume: Path | str | None = None,
+        folder: RunFolder | None = None, shop: Workshop | None = None, shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Begin a run as `begin` does, with parameters from `parameters` alone.
 
         A campaign also gives the run's `folder`, built tools (`shop`), a progress display (`shown_in`), and in `about`

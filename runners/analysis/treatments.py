@@ -129,13 +129,9 @@ def usable(starts: Sequence[Start], base: int) -> list[Start]:
 
 
 def compare(
-    starts: Sequence[Start],
-    treatments: Sequence[str],
-    baseline: str,
-    margin: float,
-    control: str | None = None,
+    starts: Sequence[Start], treatments: Sequence[str], baseline: str, margin: float, control: str | None = None,
     most_starts: int = 0,
-) -> Effects:
+) -> Effects:  # fmt: skip
     """Return the effects of treatments on one quantity, against a baseline, by least squares of start + treatment.
 
     `treatments`: names in the order of `Start.logs`. `margin`: the smallest relative change that matters. `control`:

@@ -104,12 +104,9 @@ class Ended:
 
 
 def carry_out(
-    jobs: Sequence[Job],
-    measure: Callable[[Job, Path], JobOutcome],
-    runs: Path,
-    watch: "Lines",
+    jobs: Sequence[Job], measure: Callable[[Job, Path], JobOutcome], runs: Path, watch: "Lines",
     minutes: float | None = None,
-) -> Ended:
+) -> Ended:  # fmt: skip
     """Measure the jobs without a result, as long as `minutes` (None: no limit) allow; return how the campaign ended.
 
     `measure` measures a job into a folder. `watch` shows when jobs begin and end. Raises MeasureError if an outcome

@@ -58,14 +58,9 @@ class Measurement:
     """Measures the steps of one run, all with the same generator, profiler and cores."""
 
     def __init__(
-        self,
-        shop: Workshop,
-        generator: str,
-        generator_cpus: tuple[int, ...] | None,
-        folder: RunFolder,
-        progress: Progress,
-        send: Sender = run_load,
-    ) -> None:
+        self, shop: Workshop, generator: str, generator_cpus: tuple[int, ...] | None, folder: RunFolder,
+        progress: Progress, send: Sender = run_load,
+    ) -> None:  # fmt: skip
         self._shop, self._folder, self._progress = shop, folder, progress
         profiler = Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None
         recorder = Recorder(shop.java) if shop.java else None
@@ -74,14 +69,9 @@ class Measurement:
         self._taken: dict[str, Step] = {}
 
     def step(
-        self,
-        trial: Trial,
-        server: Target,
-        profile: ProfileSpec | None = None,
-        known: StepRecord = NOTHING_KNOWN,
-        happening: Callable[[float], Happening] = lambda _lead_s: Happening(),
-        load: LoadSpec | None = None,
-    ) -> Step:
+        self, trial: Trial, server: Target, profile: ProfileSpec | None = None, known: StepRecord = NOTHING_KNOWN,
+        happening: Callable[[float], Happening] = lambda _lead_s: Happening(), load: LoadSpec | None = None,
+    ) -> Step:  # fmt: skip
         """Measure a trial, store it as a step, print a line about it, and return the step.
 
         `known`: fields of the step's record. `happening` returns the faults, given the seconds for which the generator

@@ -164,12 +164,9 @@ Names = Callable[[list[str]], Iterable[str]]  # from a stack's frames, root firs
 
 
 def _shares(
-    stacks: pd.DataFrame,
-    recorded: Mapping[str, int],
-    timed: pd.DataFrame | None,
-    names: Names,
+    stacks: pd.DataFrame, recorded: Mapping[str, int], timed: pd.DataFrame | None, names: Names,
     known: Iterable[str] = (),
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Yield a row for each event (such as cpu) and name: what share of the weight the name's stacks have, with bounds.
 
     `names` returns the names that a stack counts for, such as its category. A `known` name has a row even if no stack

@@ -16,7 +16,7 @@ from runners.report import closed_loop, comparison, fixed_rate, ladder, sections
 from runners.report.flamegraph import FlameGraph
 from runners.report.sentences import evidence_table
 from runners.report.style import Picture
-from runners.report.tables import Section, Table
+from runners.report.tables import PROSE, Section, Table
 from runners.report.validity import marks_of, notices
 from runners.results.answer import Answered
 from runners.results.conclusion import Conclusion
@@ -24,13 +24,6 @@ from runners.results.conclusion import Conclusion
 MOST_ROWS = 18
 MOST_COMMANDS = 6
 BUSY = "M-BUSY"
-#: What becomes of an acknowledged PUT, by how a store's log is written to the disk.
-_DURABILITY = {
-    "off": "no log, so a killed process loses what is not flushed",
-    "buffered": "its log is not forced to the disk; a killed process loses nothing, a loss of power may",
-    "sync": "its log is forced to the disk before a PUT is acknowledged",
-    "never": "files are not forced to the disk; a killed process loses nothing, a loss of power may",
-}
 CURVES = "curves"  # the anchor of the section with the first curves
 
 
@@ -196,10 +189,11 @@ def limits(run: Run) -> Iterator[str]:
     yield from _shortfalls(run)
     settings = [(step.record.server.ready.get("engine_settings") or {}, step.record.engine) for step in run.steps]
     modes = {(engine, str(own.get("wal", own.get("sync")))): None for own, engine in settings if engine != CEILING}
-    by_mode = facts.grouped((pair for pair in modes if pair[1] in _DURABILITY), lambda pair: pair[1]).items()
+    durable = PROSE["durability"]
+    by_mode = facts.grouped((pair for pair in modes if pair[1] in durable), lambda pair: durable[pair[1]])
+    stores = ((words.listed(facts.engine_name(name) for name, _ in own), text) for text, own in by_mode.items())
     if by_mode:
-        stores = ((words.listed(facts.engine_name(engine) for engine, _ in own), mode) for mode, own in by_mode)
-        yield words.sentence(f"Durability of PUTs. {'; '.join(f'{own}: {_DURABILITY[mode]}' for own, mode in stores)}")
+        yield words.sentence(f"Durability of PUTs. {'; '.join(f'{own}: {text}' for own, text in stores)}")
     # empty and zero values left the choice to the lab
     given = run.manifest.get("parameters") or {}
     parameters = {name: value for name, value in given.items() if value not in ("", None, 0) and name != "size"}

@@ -136,14 +136,9 @@ def _censored(axes: Axes, steps: Sequence[Step]) -> None:
 
 @style.styled
 def spectrum(
-    *steps: Step,
-    published: ConsoleReport | None = None,
-    floor: Step | None = None,
-    service: bool = True,
-    heading: str = "",
-    labels: Mapping[str, str] | None = None,
-    limits: Sequence[tuple[float, float]] = (),
-) -> style.Picture:
+    *steps: Step, published: ConsoleReport | None = None, floor: Step | None = None, service: bool = True,
+    heading: str = "", labels: Mapping[str, str] | None = None, limits: Sequence[tuple[float, float]] = (),
+) -> style.Picture:  # fmt: skip
     """Draw latency by percentile: of `steps`, a published output and the floor (a load on a do-nothing server).
 
     A curve is faint where fewer than ten samples are slower. Invalid and saturated steps have no curve. The floor is

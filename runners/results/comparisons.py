@@ -56,13 +56,9 @@ def _rows(
 
 @answering
 def differs(
-    results: Results,
-    blocks: Collection[str] | None,
-    treatment: str | None,
-    quantity: str,
-    yes: Sequence[Direction] = (Direction.HIGHER,),
-    loads_alone: tuple[tuple[str, str], ...] = (),
-) -> Answer | None:
+    results: Results, blocks: Collection[str] | None, treatment: str | None, quantity: str,
+    yes: Sequence[Direction] = (Direction.HIGHER,), loads_alone: tuple[tuple[str, str], ...] = (),
+) -> Answer | None:  # fmt: skip
     """Answer: does a treatment change `quantity` (such as p50_us) against its baseline, in a direction in `yes`?
 
     The first comparison with a name in `blocks` (None: any) and with `treatment` (None: any) decides; None without one.
@@ -77,14 +73,9 @@ def differs(
 
 @answering
 def parts_differ(
-    results: Results,
-    combined: Combined,
-    blocks: Mapping[str, str],
-    treatment: str | None,
-    quantity: str,
-    yes: Sequence[Direction] = (Direction.HIGHER,),
-    also: Sequence[str] = (),
-) -> Answer | None:
+    results: Results, combined: Combined, blocks: Mapping[str, str], treatment: str | None, quantity: str,
+    yes: Sequence[Direction] = (Direction.HIGHER,), also: Sequence[str] = (),
+) -> Answer | None:  # fmt: skip
     """Answer: does a treatment change `quantity` in a direction in `yes`, in several blocks? None if none was measured.
 
     `combined` joins verdicts. `blocks`: {name: label}. `treatment`: None means all. `also`: more quantities to show.
