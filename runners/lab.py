@@ -88,14 +88,9 @@ class Lab:
 
     @classmethod
     def begin(
-        cls,
-        number: str,
-        names: Mapping[str, object] | None = None,
-        *,
-        resume: Path | str | None = None,
-        targets: Sequence[Path | str] = (),
-        **parameters: object,
-    ) -> Self:
+        cls, number: str, names: Mapping[str, object] | None = None, *, resume: Path | str | None = None,
+        targets: Sequence[Path | str] = (), **parameters: object,
+    ) -> Self:  # fmt: skip
         """Begin a run: check parameters, build missing tools, create a folder, and measure the sentinel, a small load.
 
         `number` names the experiment. Its parameters are keyword arguments, or taken from `names` (in a notebook

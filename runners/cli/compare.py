@@ -44,22 +44,10 @@ if TYPE_CHECKING:
 @options.RESUME
 @options.PARAMETERS
 def compare(
-    runs: tuple[Path, ...],
-    targets: tuple[Path, ...],
-    engines: tuple[str, ...],
-    as_json: bool,
-    a: tuple[str, ...],
-    b: tuple[str, ...],
-    despite: tuple[str, ...],
-    output: Path | None,
-    baseline: str | None,
-    limits: tuple[str, ...],
-    inconclusive: str,
-    markdown: Path | None,
-    resume: Path | None,
-    parameters: tuple[str, ...],
-    **named: object,
-) -> None:
+    runs: tuple[Path, ...], targets: tuple[Path, ...], engines: tuple[str, ...], as_json: bool, a: tuple[str, ...],
+    b: tuple[str, ...], despite: tuple[str, ...], output: Path | None, baseline: str | None, limits: tuple[str, ...],
+    inconclusive: str, markdown: Path | None, resume: Path | None, parameters: tuple[str, ...], **named: object,
+) -> None:  # fmt: skip
     """Compare two servers, runs or outputs: is one slower?
 
     Two servers, by URL or description, or two settings of the lab's own are measured by one schedule. Runs and files

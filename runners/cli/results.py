@@ -82,14 +82,9 @@ def export(folder: "RunFolder", form: str, output: Path, event: str, as_json: bo
 @click.option("--explain", metavar="CODE", help="Print the page of a rule.")
 @click.option("--tools", is_flag=True, help="List the tools whose outputs are read, with an example each.")
 def audit(
-    paths: tuple[Path, ...],
-    form: str,
-    output: Path | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    explain: str | None,
-    tools: bool,
-) -> None:
+    paths: tuple[Path, ...], form: str, output: Path | None, select: tuple[str, ...], ignore: tuple[str, ...],
+    explain: str | None, tools: bool,
+) -> None:  # fmt: skip
     """Find what is wrong with the outputs of any load generator.
 
     Finds outputs in files, folders and runs. Reads what these tools print (in Markdown, text, HTML and notebooks) and

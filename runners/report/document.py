@@ -187,13 +187,7 @@ def limits(run: Run) -> Iterator[str]:
         data = f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
         yield f"{data} Held by the store at most, by workload: {held}." if held else data
     yield from _shortfalls(run)
-    settings = [(step.record.server.ready.get("engine_settings") or {}, step.record.engine) for step in run.steps]
-    modes = {(engine, str(own.get("wal", own.get("sync")))): None for own, engine in settings if engine != CEILING}
-    durable = PROSE["durability"]
-    by_mode = facts.grouped((pair for pair in modes if pair[1] in durable), lambda pair: durable[pair[1]])
-    stores = ((words.listed(facts.engine_name(name) for name, _ in own), text) for text, own in by_mode.items())
-    if by_mode:
-        yield words.sentence(f"Durability of PUTs. {'; '.join(f'{own}: {text}' for own, text in stores)}")
+    yield from _durability(run)
     # empty and zero values left the choice to the lab
     given = run.manifest.get("parameters") or {}
     parameters = {name: value for name, value in given.items() if value not in ("", None, 0) and name != "size"}
@@ -202,6 +196,22 @@ def limits(run: Run) -> Iterator[str]:
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from validation.left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, other failures than the ones named."
+
+
+def _durability(run: Run) -> Iterator[str]:
+    """Yield at most one sentence: what becomes of acknowledged PUTs in each store after a crash, by the store's log."""
+    settings = [(step.record.server.ready.get("engine_settings") or {}, step.record.engine) for step in run.steps]
+    modes = {(engine, str(own.get("wal", own.get("sync")))): None for own, engine in settings if engine != CEILING}
+    texts, known = PROSE["durability"], [pair for pair in modes if pair[1] in PROSE["durability"]]
+    of_engine = {
+        name: tuple(texts[mode] for _, mode in own) for name, own in facts.grouped(known, lambda p: p[0]).items()
+    }
+    parts = [
+        f"{words.listed(map(facts.engine_name, engines))}{', by treatment' if len(own) > 1 else ''}: {' Or '.join(own)}"
+        for own, engines in facts.grouped(of_engine, lambda engine: of_engine[engine]).items()
+    ]
+    if parts:
+        yield f"Durability of PUTs. {' '.join(parts)}"
 
 
 def _held(run: Run) -> Iterator[str]:
