@@ -156,8 +156,7 @@ def _build(
     """
 
     def fresh() -> bool:
-        made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
-        return made and not force
+        return not force and stamp.is_file() and stamp.read_text() == wanted and all(path.exists() for path in products)
 
     if fresh():
         return
@@ -219,9 +218,10 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
     def compile_crate(cargo: Path) -> None:
         say("building the load generator (cargo; the first time it fetches its crates)")
-        command, crate = [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked"], tools.LOADGEN_CRATE
-        remedy, stage = "read the lines above; Rust 1.88 or newer is needed", partial(cargo_stage, crate / "Cargo.lock")
-        run_build("truepace", command, crate, dict(os.environ), remedy, LOADGEN_STAMP.with_suffix(".log"), say, stage)
+        command = [str(cargo), "build", "--profile", tools.CARGO_PROFILE, "--locked", "--features", "tools"]
+        crate, remedy = tools.LOADGEN_CRATE, "read the lines above; Rust 1.88 or newer is needed"
+        log, stage = LOADGEN_STAMP.with_suffix(".log"), partial(cargo_stage, crate / "Cargo.lock")
+        run_build("truepace", command, crate, dict(os.environ), remedy, log, say, stage)
 
     _build(LOADGEN_STAMP, present_loadgen_sources(), (tools.TRUEPACE,), _CARGO, compile_crate, say, force)
     return tools.TRUEPACE

@@ -45,11 +45,12 @@ pub fn queue(room: usize) -> (Outbox, Inbox, Urgency) {
 impl Outbox {
     /// Hands over.
     pub fn deliver(&self, delivery: Delivery) {
-        // The collector lives as long as any worker; without it nobody wants results.
-        let _ = self.to.send(delivery);
+        // Counted first: a collector that is quicker would take away what was never added.
         if self.backlog.waiting.fetch_add(1, Ordering::Relaxed) >= self.backlog.half {
             self.backlog.background.raise();
         }
+        // The collector lives as long as any worker; without it nobody wants results.
+        let _ = self.to.send(delivery);
     }
 }
 
@@ -73,5 +74,28 @@ impl Inbox {
             self.backlog.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         collector
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn what_is_handed_over_is_counted_before_the_collector_can_have_it() {
+        let (outbox, inbox, _) = queue(1);
+        outbox.deliver(Delivery::End);
+        let second = outbox.clone();
+        // It finds no room, so the collector does not have it.
+        let waits = std::thread::spawn(move || second.deliver(Delivery::End));
+        let begun = Instant::now();
+        let waiting = || outbox.backlog.waiting.load(Ordering::Relaxed);
+        while waiting() < 2 && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(waiting(), 2);
+        drop(inbox);
+        waits.join().unwrap();
     }
 }

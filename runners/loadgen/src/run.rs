@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -52,6 +52,22 @@ enum Happening {
     Signal,
 }
 
+/// Where happenings are reported and heard of.
+struct Watch {
+    interrupt: Interrupt,
+    to: Sender<Happening>,
+    from: Receiver<Happening>,
+}
+
+impl Watch {
+    fn begin() -> Result<Self> {
+        let (to, from) = channel();
+        let signalled = to.clone();
+        let on_signal = move || drop(signalled.send(Happening::Signal));
+        Ok(Watch { interrupt: Interrupt::install(on_signal, files::remove_empty)?, to, from })
+    }
+}
+
 /// A run whose load is over.
 struct Measured {
     run: Run,
@@ -67,20 +83,16 @@ struct Measured {
 /// # Errors
 /// Every reason for which there is no result.
 pub fn run(config: &Config) -> Result<u8> {
+    let watch = Watch::begin()?;
     let tags = Tags::default();
     let schedule = Schedule::new(config);
     let (files, logs) = Files::create(config, schedule.sequence(), &tags)?;
-    match measure(config, &schedule, &tags, logs) {
-        Ok(measured) => report(config, &measured, files),
-        Err(error) => {
-            files::remove_empty(config);
-            Err(error)
-        }
-    }
+    let measured = measure(config, &schedule, &tags, logs, watch)?;
+    report(config, &measured, files)
 }
 
 /// Loads the targets.
-fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) -> Result<Measured> {
+fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs, watch: Watch) -> Result<Measured> {
     // A wrong script is reported first: it needs no server.
     let load = |target: &TargetConfig| target.script.is_some().then(|| Script::load(target, tags)).transpose();
     let mains = config.targets.iter().map(load).collect::<Result<Vec<_>>>()?;
@@ -94,10 +106,8 @@ fn measure(config: &Config, schedule: &Schedule, tags: &Tags, mut logs: Logs) ->
         addresses.push(listening[0].clone());
     }
     let sources = prepare_sources(config, &mains, &addresses, tags)?;
-    // Until here a signal ends the process: a script that does not return from its body or init() has measured nothing.
-    let (happenings_to, happenings) = channel();
-    let signalled = happenings_to.clone();
-    let interrupt = Interrupt::install(move || drop(signalled.send(Happening::Signal)))?;
+    let Watch { interrupt, to: happenings_to, from: happenings } = watch;
+    interrupt.load_begins();
     let pool = Pool::new(config.targets.len(), config.threads * (1 + SECONDS_UNDER_WAY));
     let each_request = config.requests_log.is_some() || config.has_several();
     let chunks = Chunks::new(if each_request { CHUNKS_UNDER_WAY } else { 0 });
@@ -248,9 +258,11 @@ fn exit_code(config: &Config, run: &Run) -> Result<u8> {
         let counts = &outcome.collected.total.counts;
         if !interrupted && counts.connects == 0 && counts.errors.connect > 0 {
             return Err(Error::CouldNotRun(format!(
-                "no connection to {} was ever made ({} attempts failed), so nothing was measured; \
+                "no connection to {} was ever made ({} attempts failed, the first so: {}), so nothing was measured; \
                  see whether the server still runs and takes as many connections",
-                target.target.url, counts.errors.connect
+                target.target.url,
+                counts.errors.connect,
+                outcome.failures.first().unwrap_or_default()
             )));
         }
     }

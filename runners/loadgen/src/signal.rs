@@ -1,7 +1,8 @@
 //! SIGINT, SIGTERM and SIGHUP end a run early but in order: every report is still written, marked interrupted.
 //!
 //! The first signal asks the workers to end; one whose script does not return is left behind after a while. The second
-//! leaves it behind at once. The third ends the process without reports. Once the reports are written, the first does.
+//! leaves it behind at once. The third ends the process without reports. Before the load, and once the reports are
+//! written, the first does.
 
 use crate::error::{Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -18,16 +19,17 @@ const LAST_SIGNAL: u32 = 3;
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     count: Arc<AtomicU32>,
-    reported: Arc<AtomicBool>,
+    /// There is a load to report.
+    has_load: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// Catches the signals in a thread of its own, and calls `on_signal` after each. A SIGHUP that whoever started the
-    /// process ignores (`nohup`) stays ignored.
+    /// Catches the signals in a thread of its own, and calls `on_signal` after each, or `at_end` after the one that
+    /// ends the process. A SIGHUP that whoever started the process ignores (`nohup`) stays ignored.
     ///
     /// # Errors
     /// [`Error::CouldNotRun`] when the system refuses a handler or the thread.
-    pub fn install(on_signal: impl Fn() + Send + 'static) -> Result<Self> {
+    pub fn install(on_signal: impl Fn() + Send + 'static, at_end: fn()) -> Result<Self> {
         let refused = |error| Error::CouldNotRun(format!("cannot catch signals: {error}"));
         let caught = [SIGINT, SIGTERM].into_iter().chain((!is_ignored(SIGHUP)).then_some(SIGHUP));
         let mut signals = Signals::new(caught).map_err(refused)?;
@@ -36,7 +38,8 @@ impl Interrupt {
         let catching = move || {
             for _ in signals.forever() {
                 let count = own.count.fetch_add(1, Ordering::Relaxed) + 1;
-                if count >= LAST_SIGNAL || own.reported.load(Ordering::Relaxed) {
+                if count >= LAST_SIGNAL || !own.has_load.load(Ordering::Relaxed) {
+                    at_end();
                     // At once: a script that does not return may hold what an orderly exit would wait for.
                     signal_hook::low_level::exit(i32::from(EXIT_INTERRUPTED));
                 }
@@ -57,9 +60,15 @@ impl Interrupt {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// Until here a signal ends the process: a script that does not return from its body or init() has measured
+    /// nothing.
+    pub fn load_begins(&self) {
+        self.has_load.store(true, Ordering::Relaxed);
+    }
+
     /// Every report is written: the next signal ends the process.
     pub fn reports_are_written(&self) {
-        self.reported.store(true, Ordering::Relaxed);
+        self.has_load.store(false, Ordering::Relaxed);
     }
 }
 

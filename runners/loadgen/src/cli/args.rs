@@ -105,7 +105,8 @@ pub(super) struct Args {
     /// How many of the requests each target gets, in the order given, e.g. 1:1:0.2
     #[arg(long, value_name = "A:B…", help_heading = TARGETS)]
     pub(super) weights: Option<String>,
-    /// Count a request as timed out when its response takes longer than this
+    /// Count a request as timed out when its response takes longer than this; its connection is then closed and made
+    /// anew, while wrk and wrk2 wait on
     #[arg(
         short = 'T',
         long,
@@ -129,7 +130,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "LIST", help_heading = MEASUREMENT)]
     pub(super) slo: Option<String>,
     /// Imitate wrk2: throw the first request() of the first thread away, round connections a thread down, count but do
-    /// not time the first 10 s (and 5 ms per connection), and let a connection that is behind catch up at twice the rate
+    /// not time the first 10 s (and 5 ms per connection), let a connection that is behind catch up at twice the rate,
+    /// and end with code 0 where it would be 4
     #[arg(long, help_heading = MEASUREMENT)]
     pub(super) wrk_compat: bool,
     /// Print percentiles of response time: with -R wrk2's detailed spectrum, without wrk's four lines

@@ -57,12 +57,16 @@ const OUTPUT: [(&str, &str); 10] = [
 
 /// Exit codes, each with its meaning.
 const EXIT_CODES: [(u8, &str); 6] = [
-    (0, "All that was scheduled was sent and had its response"),
+    (0, "All that was scheduled was sent and had its response; with --wrk-compat in place of 4 too"),
     (1, "A flag, the URL or the script is wrong, or the script failed during the run (reports are written)"),
     (2, "The run could not be done: nothing listens, a file cannot be written, the system refuses a resource"),
     (3, "An objective of --slo was missed"),
-    (4, "Requests failed, were never sent or had no response, or all responses were 5xx (reports are written)"),
-    (130, "The run was ended by SIGINT, SIGTERM or SIGHUP (reports are written; a third signal ends it without them)"),
+    (4, "Requests failed, were never sent or had no response, or no status was below 400 (reports are written)"),
+    (
+        130,
+        "The run was ended by SIGINT, SIGTERM or SIGHUP (once the load has begun, \
+         reports are written; a third signal ends it without them)",
+    ),
 ];
 
 /// Format the examples, the meaning of the output and the exit codes that end `--help`.

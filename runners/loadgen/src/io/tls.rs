@@ -92,7 +92,12 @@ impl Tls {
                 // After its close_notify nothing that a server sends has a meaning (RFC 8446 section 6.1).
                 break;
             }
-            let state = session.tls.process_new_packets().map_err(io::Error::other)?;
+            let state = session.tls.process_new_packets().map_err(|error| match self.encrypted.as_slice() {
+                [b'H', b'T', b'T', b'P', b'/', ..] if !session.established => {
+                    io::Error::other("no TLS here; use http://")
+                }
+                _ => io::Error::other(error),
+            })?;
             session.ended = state.peer_has_closed();
             let before = self.plain.len();
             self.plain.resize(before + state.plaintext_bytes_to_read(), 0);

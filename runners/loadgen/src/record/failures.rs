@@ -127,6 +127,13 @@ impl Failures {
         }
     }
 
+    /// The first of all in words: its cause, and what it looked like.
+    pub fn first(&self) -> Option<String> {
+        let (cause, failure) = self.iter().min_by_key(|(_, failure)| failure.first_ns)?;
+        let seen = if failure.first.is_empty() { String::new() } else { format!(": {}", failure.first) };
+        Some(format!("{}{seen}", cause.name()))
+    }
+
     /// Causes that occurred.
     pub fn iter(&self) -> impl Iterator<Item = (Cause, &Failure)> {
         CAUSES.into_iter().zip(&self.0).filter_map(|(cause, failure)| Some((cause, failure.as_deref()?)))

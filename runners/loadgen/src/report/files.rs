@@ -1,5 +1,6 @@
 //! The files that a run writes. All are opened before anything else, so that none is left of an earlier run, and a path
-//! that can't be written is named before the load and not after it.
+//! that can't be written is named before the load and not after it. Those that are still empty when the process ends
+//! without reports are removed, whoever ends it (a script may call `os.exit`).
 
 use super::hlog::HlogWriter;
 use super::requests_log::RequestsLog;
@@ -11,12 +12,16 @@ use crate::record::Logs;
 use crate::schedule::Sequence;
 use crate::tags::Tags;
 use std::fs::{self, File};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files of a run that has no reports yet.
+static UNREPORTED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// What is written when the run is over.
 pub struct Files {
-    json: Option<File>,
+    json: Option<(PathBuf, File)>,
 }
 
 impl Files {
@@ -25,7 +30,9 @@ impl Files {
     /// # Errors
     /// [`Error::CouldNotRun`] with the path.
     pub fn create(config: &Config, sequence: Option<Arc<Sequence>>, tags: &Tags) -> Result<(Self, Logs)> {
-        let json = config.json.as_deref().map(json::create).transpose()?;
+        remove_at_exit(all(config));
+        let open = |path: &PathBuf| Ok((path.clone(), json::create(path)?));
+        let json = config.json.as_ref().map(open).transpose()?;
         tables(config).iter().try_for_each(|path| hgrm::create(path))?;
         let names: Vec<String> = config.targets.iter().map(|target| target.name.clone()).collect();
         let hlog = config.hlog.as_deref().map(|path| HlogWriter::create(path, &names, tags.clone()));
@@ -39,11 +46,12 @@ impl Files {
     /// standard output.
     pub fn write(self, config: &Config, run: &Run) -> Vec<Error> {
         let mut errors = Vec::new();
-        if let Some(file) = self.json {
+        if let Some((path, file)) = self.json {
             let text = json::text(config, run);
             if let Err(error) = json::write(file, &text) {
-                errors.push(error);
-                errors.extend(output::print("the JSON report", text).err());
+                let printed = output::print("the JSON report", text);
+                errors.push(refused_json(&path, &error, printed.is_ok()));
+                errors.extend(printed.err());
             }
         }
         let outcomes = std::iter::once(&run.whole).chain(&run.targets);
@@ -51,8 +59,17 @@ impl Files {
             errors.extend(hgrm::write(path, outcome, &run.tags).err());
         }
         errors.extend(run.log_errors.iter().cloned().map(Error::CouldNotRun));
+        take_unreported();
         errors
     }
+}
+
+fn refused_json(path: &Path, error: &std::io::Error, is_printed: bool) -> Error {
+    let place = if is_printed { "it is on standard output; " } else { "" };
+    Error::CouldNotRun(format!(
+        "cannot write the JSON report {}: {error}; {place}free some space or name another file with --json",
+        path.display()
+    ))
 }
 
 /// Starts the logs. `start_unix_us` is the start of the recorded window.
@@ -69,15 +86,34 @@ pub fn begin(logs: &mut Logs, config: &Config, start_unix_us: u64) -> Result<()>
     }
 }
 
-/// Removes the empty files of a run that has no report.
-pub fn remove_empty(config: &Config) {
-    let single = [&config.json, &config.hlog, &config.requests_log].into_iter().flatten().cloned();
-    let pairs = tables(config).into_iter().flat_map(|path| [hgrm::sibling(&path, hgrm::SERVICE), path]);
-    for path in single.chain(pairs) {
+/// Removes the empty files of a run that has no reports.
+pub fn remove_empty() {
+    for path in take_unreported() {
         if fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() == 0) {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// From now on the end of the process removes those of the files that are empty.
+fn remove_at_exit(files: Vec<PathBuf>) {
+    extern "C" fn at_exit() {
+        remove_empty();
+    }
+    *UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner) = files;
+    // SAFETY: the function takes nothing, and is there as long as the process. A refusal leaves empty files.
+    unsafe { libc::atexit(at_exit) };
+}
+
+fn take_unreported() -> Vec<PathBuf> {
+    mem::take(&mut *UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Every file that a run makes before its load.
+fn all(config: &Config) -> Vec<PathBuf> {
+    let single = [&config.json, &config.hlog, &config.requests_log].into_iter().flatten().cloned();
+    let pairs = tables(config).into_iter().flat_map(|path| [hgrm::sibling(&path, hgrm::SERVICE), path]);
+    single.chain(pairs).collect()
 }
 
 /// The percentile tables: of all together, then of each target where there are several and the path is a file's.

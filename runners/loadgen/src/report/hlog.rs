@@ -167,7 +167,7 @@ impl HlogWriter {
         let (offset, duration) = (Duration::from_secs_f64(at.0), Duration::from_secs_f64(at.1));
         let tag = format!("{tag}{}", self.suffixes[target]);
         let tag = Tag::new(&tag).ok_or_else(|| format!("the tag '{tag}' holds a comma or a blank"))?;
-        log.write_histogram(times, offset, duration, Some(tag)).map_err(|error| format!("{error:?}"))
+        log.write_histogram(times, offset, duration, Some(tag)).map_err(|error| error.to_string())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::record::{Comparison, Distribution, Histogram, Interval95, Summary, Ti
 use crate::schedule::Share;
 use serde_json::{Map, Value, json};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Name and version of the format; the number grows when a field changes its meaning.
@@ -43,17 +43,13 @@ pub fn text(config: &Config, run: &Run) -> String {
 /// Writes the report, or leaves the file empty.
 ///
 /// # Errors
-/// [`Error::CouldNotRun`] when the disk is full or the like.
-pub fn write(mut file: File, text: &str) -> Result<()> {
+/// When the disk is full or the like.
+pub fn write(mut file: File, text: &str) -> io::Result<()> {
     // A pipe cannot be synced.
     let sync = |file: &File| if file.metadata()?.is_file() { file.sync_data() } else { Ok(()) };
-    file.write_all(text.as_bytes()).and_then(|()| sync(&file)).map_err(|error| {
+    file.write_all(text.as_bytes()).and_then(|()| sync(&file)).inspect_err(|_| {
         // Half a report is none; what is no file has no length.
         let _ = file.set_len(0);
-        Error::CouldNotRun(format!(
-            "cannot write the JSON report to its file: {error}; it is on standard output; free some space or name \
-             another file with --json"
-        ))
     })
 }
 

@@ -208,19 +208,17 @@ impl Outcome {
         Some(&self.collected.total.connection_wait).filter(|waits| !waits.is_empty())
     }
 
-    /// Says why not all that was scheduled was sent and had its response. `drained`: the last responses were awaited. What a
-    /// script that ended the load left is as it wanted.
+    /// Says why not all that was scheduled was sent and had its response, or that no response had a status below 400.
+    /// `drained`: the last responses were awaited. What a script that ended the load left is as it wanted.
     fn fell_short(&self, drained: bool) -> Option<String> {
         let counts = &self.collected.total.counts;
-        let status = &self.collected.total.status;
-        if counts.completed > 0 && status[..500].iter().all(|count| *count == 0) {
-            return Some(format!("each of {} responses was a server error", counts.completed));
-        }
+        let succeeded = self.collected.total.status[..400].iter().any(|count| *count > 0);
         let left = !self.conditions.stopped;
         let parts = [
             (counts.failed, "failed"),
             (if left { counts.unsent } else { 0 }, "were never sent"),
             (if left && drained { counts.censored - counts.unsent } else { 0 }, "had no response when the run ended"),
+            (if succeeded { 0 } else { counts.completed }, "had a status of 400 or more, so that none succeeded"),
         ];
         let parts: Vec<String> =
             parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();

@@ -52,7 +52,7 @@ fn a_full_disk_is_reported() {
     refused(
         &["-c1", "-R100", "-d200ms", "--json", "/dev/full", &server.url("/")],
         2,
-        &["cannot write the JSON report", "space"],
+        &["cannot write the JSON report /dev/full: No space left on device", "it is on standard output", "--json"],
     );
     for (flag, what) in
         [("--hlog", "the histogram log"), ("--requests-log", "the log of requests"), ("--hgrm", "the percentile table")]
@@ -83,6 +83,12 @@ fn a_full_standard_output_is_an_error_and_keeps_no_other_report() {
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("cannot write the report to standard output: No space"), "{}", run.stderr);
     assert_eq!(run.count("/requests/completed"), 9);
+    let nowhere = run_into(full(), &["-c1", "-t1", "-n9", "--json", "/dev/full", &url], &json);
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.stderr);
+    for part in ["the JSON report /dev/full: No space", "the JSON report to standard output: No space"] {
+        assert!(nowhere.stderr.contains(&format!("cannot write {part}")), "{}", nowhere.stderr);
+    }
+    assert!(!nowhere.stderr.contains("it is on standard output"), "{}", nowhere.stderr);
     for flag in ["--version", "--help", "-h"] {
         let run = run_into(full(), &[flag], &json);
         assert_eq!(run.code, Some(2), "{flag}: {}", run.stderr);
@@ -142,7 +148,8 @@ fn logs_that_are_cut_are_named_and_end_whole() {
         format!("the histogram log {hlog}: File too large"),
         format!("the log of requests {log}: File too large"),
         "it is cut after ".into(),
-        "the JSON report to its file: File too large".into(),
+        format!("cannot write the JSON report {json}: File too large"),
+        "; it is on standard output; ".into(),
     ] {
         assert!(run.stderr.contains(&part), "'{part}' is missing in {}", run.stderr);
     }

@@ -146,6 +146,27 @@ fn a_closed_loop_connects_anew_at_once() {
 }
 
 #[test]
+fn a_closed_loop_keeps_its_pace_where_the_server_closes_unannounced() {
+    agrees(|| {
+        let server = Server::start(|stream, _| {
+            let _ = stream.write_all(OK);
+            false
+        });
+        let run = run(&format!("-t1 -c16 -d 1s --timeout 10s {}", server.url("/")));
+        run.assert_nothing_vanished();
+        let [completed, failed] = ["completed", "failed"].map(|name| run.count(&format!("/requests/{name}")));
+        let (accepted, asked) = (server.accepted.load(Ordering::SeqCst), server.lines().len() as u64);
+        assert!(completed <= asked, "{completed} responses to {asked} requests");
+        assert_eq!(run.count("/status/200"), completed);
+        // Each connection has one response, and at most one request that meets the close.
+        assert!(failed <= accepted, "{failed} failed on {accepted} connections: {}", run.json["failures"]);
+        // With pauses of 1, 2, 4 … ms there were some sixty.
+        let figures = format!("{completed} completed, {failed} failed on {accepted} connections");
+        held(completed > 1_000 && completed + 50 > accepted, figures)
+    });
+}
+
+#[test]
 fn without_a_request_that_is_due_nothing_connects_anew() {
     let server = Server::start(|stream, _| {
         let _ = stream.write_all(OK);

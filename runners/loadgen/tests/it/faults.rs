@@ -249,3 +249,27 @@ fn a_response_in_single_bytes_is_a_response() {
     let run = run(&format!("-t1 -c4 -R 40 -n 40 --timeout 10s {}", server.url("/")));
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (40, 0), "{}", run.json["errors"]);
 }
+
+#[test]
+fn a_run_without_a_status_below_400_has_not_succeeded() {
+    let load = |statuses: &'static [&'static str], flags: &str| {
+        let server = Server::start(move |stream, seen| {
+            let status = statuses[seen.number as usize % statuses.len()];
+            stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes()).is_ok()
+        });
+        let run = run(&format!("-t1 -c1 -n20 --timeout 10s {flags} {}", server.url("/")));
+        assert_eq!(run.count("/requests/completed"), 20, "{statuses:?}: {}", run.json["requests"]);
+        run
+    };
+    for statuses in [&["404 Not Found"][..], &["429 Too Many Requests"], &["500 Bad", "500 Bad", "404 Not Found"]] {
+        let run = load(statuses, "");
+        let sentence = "of 20 requests 20 had a status of 400 or more, so that none succeeded";
+        assert_eq!((run.code, run.json["shortfall"].as_str()), (Some(4), Some(sentence)), "{statuses:?}");
+        assert!(run.stderr.contains(sentence), "{statuses:?}: {}", run.stderr);
+        assert_eq!(load(statuses, "--wrk-compat").code, Some(0), "{statuses:?}");
+    }
+    for statuses in [&["200 OK", "500 Bad", "500 Bad"][..], &["302 Found"]] {
+        let run = load(statuses, "");
+        assert_eq!((run.code, run.json["shortfall"].as_str()), (Some(0), None), "{statuses:?}");
+    }
+}

@@ -3,8 +3,8 @@
 use crate::support::{OK, Server, agrees, held, run};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
-use rustls::sign::CertifiedKey;
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::sign::{CertifiedKey, Signer, SigningKey};
+use rustls::{ServerConfig, ServerConnection, SignatureAlgorithm, SignatureScheme, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -146,32 +146,81 @@ fn a_server_without_tls_is_a_connect_error_and_no_hang() {
     }
 }
 
-/// Gives a certificate that rustls itself would not read: it is of X.509 version 1.
-#[derive(Debug)]
-struct OldCertificate(Arc<CertifiedKey>);
+#[test]
+fn a_response_in_plain_http_is_named_with_its_remedy() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+        }
+    });
+    let run = run(&format!("-t1 -c1 -R 100 -d 500ms --timeout 10s https://{address}/"));
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    let last = run.stderr.lines().last().unwrap();
+    assert!(last.contains("the first so: connect failed: no TLS here; use http://)"), "{last}");
+}
 
-impl ResolvesServerCert for OldCertificate {
+/// Gives a certificate that rustls itself would not give.
+#[derive(Debug)]
+struct AsItIs(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for AsItIs {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.clone())
     }
 }
 
-#[test]
-fn no_certificate_is_refused_whatever_its_version() {
+/// In place of an RSA key of 1024 bits, with which rustls' libraries neither sign nor verify: its signatures are as long.
+#[derive(Debug)]
+struct SmallKey;
+
+impl SigningKey for SmallKey {
+    fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+        offered.contains(&self.scheme()).then(|| Box::new(SmallKey) as Box<dyn Signer>)
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        SignatureAlgorithm::RSA
+    }
+}
+
+impl Signer for SmallKey {
+    fn sign(&self, _: &[u8]) -> Result<Vec<u8>, rustls::Error> {
+        Ok(vec![1; 1024 / 8])
+    }
+
+    fn scheme(&self) -> SignatureScheme {
+        SignatureScheme::RSA_PSS_SHA256
+    }
+}
+
+/// Loads a server with a certificate, over each version of TLS.
+fn assert_accepted(certificate: &'static [u8], key: Arc<dyn SigningKey>) {
     let provider = rustls::crypto::ring::default_provider();
-    let key = provider.key_provider.load_private_key(private_key()).unwrap();
-    let certificate = CertificateDer::from(include_bytes!("data/self-signed-v1.der").as_slice());
-    let certified = CertifiedKey::new(vec![certificate], key);
+    let certified = Arc::new(CertifiedKey::new(vec![CertificateDer::from(certificate)], key));
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let config = ServerConfig::builder_with_provider(Arc::new(provider.clone()))
             .with_protocol_versions(&[version])
             .unwrap()
             .with_no_client_auth()
-            .with_cert_resolver(Arc::new(OldCertificate(Arc::new(certified.clone()))));
+            .with_cert_resolver(Arc::new(AsItIs(certified.clone())));
         let server = start_configured(config, |tls, stream| respond(tls, stream, 2));
         let run = run(&format!("-t1 -c1 -n5 https://{server}/"));
         assert_eq!((run.code, run.count("/requests/completed")), (Some(0), 5), "{version:?}: {}", run.stderr);
     }
+}
+
+#[test]
+fn no_certificate_is_refused_whatever_its_version() {
+    let key = rustls::crypto::ring::default_provider().key_provider.load_private_key(private_key()).unwrap();
+    assert_accepted(include_bytes!("data/self-signed-v1.der"), key);
+}
+
+#[test]
+fn no_certificate_is_refused_whatever_the_length_of_its_key() {
+    assert_accepted(include_bytes!("data/self-signed-rsa-1024.der"), Arc::new(SmallKey));
 }
 
 #[test]

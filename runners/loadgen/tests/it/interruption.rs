@@ -2,6 +2,7 @@
 
 use crate::support::{Scratch, Server, finish, hlog, spawn, wait};
 use rustix::process::{Pid, Signal, kill_process};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -115,24 +116,55 @@ fn one_signal_ends_a_script_that_never_returns_and_what_there_is_is_reported() {
     }
 }
 
+/// The files that a run makes in a folder, and the flags for them.
+fn files(scratch: &Scratch) -> ([PathBuf; 5], Vec<String>) {
+    let paths = ["out.json", "out.hlog", "out.log", "out.hgrm", "out.hgrm.service"].map(|name| scratch.0.join(name));
+    let flags = ["--json", "--hlog", "--requests-log", "--hgrm"].iter().zip(&paths);
+    let flags = flags.flat_map(|(flag, path)| [flag.to_string(), path.display().to_string()]).collect();
+    (paths, flags)
+}
+
 #[test]
 fn one_signal_ends_a_script_that_never_returns_from_its_body_or_from_init_or_done() {
     for text in ["while true do end", "function init() while true do end end", "function done() while true do end end"]
     {
         let server = Server::ok();
         let scratch = Scratch::new();
-        let [begun, json] = ["begun", "out.json"].map(|name| scratch.0.join(name));
+        let begun = scratch.0.join("begun");
         let mark = format!("local file = io.open('{}', 'w') file:write('x') file:close()", begun.display());
         let body = text.replace("while", &format!("{mark} while"));
         let script = scratch.file("stuck.lua", &body);
         let (script, url) = (script.to_str().unwrap(), server.url("/"));
-        let child = spawn(&["-t1", "-c1", "-n10", "-s", script, "--json", json.to_str().unwrap(), &url]);
+        let (paths, flags) = files(&scratch);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let child = spawn(&[&["-t1", "-c1", "-n10", "-s", script][..], &flags, &[&url]].concat());
         await_file(&begun);
         send(Signal::TERM, &child);
-        let run = finish(child, &json);
+        let run = finish(child, &paths[0]);
         let is_reported = run.json["requests"]["completed"] == 10;
         assert_eq!(is_reported, text.contains("done"), "{text}: {}", run.json);
-        assert!(matches!(run.code, None | Some(130)), "{text}: {:?}", run.code);
+        assert_eq!(run.code, Some(130), "{text}: {}", run.stderr);
+        for path in paths {
+            assert_eq!(path.exists(), is_reported, "{text}: {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_script_that_ends_the_process_leaves_no_empty_file() {
+    let in_the_load = "local n = 0 function request() n = n + 1 if n > 5 then os.exit(7) end return wrk.format() end";
+    for text in ["os.exit(7)", "function init() os.exit(7) end", in_the_load] {
+        let (server, scratch) = (Server::ok(), Scratch::new());
+        let script = scratch.file("ending.lua", text);
+        let (script, url) = (script.to_str().unwrap(), server.url("/"));
+        let (paths, flags) = files(&scratch);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let output = wait(spawn(&[&["-t1", "-c1", "-n10", "-s", script][..], &flags, &[&url]].concat()));
+        assert_eq!(output.status.code(), Some(7), "{text}");
+        // Of a load the logs have their beginning.
+        let left = paths.iter().filter(|path| path.exists());
+        let left: Vec<_> = left.map(|path| std::fs::metadata(path).unwrap().len() > 0).collect();
+        assert_eq!(left, vec![true; if text == in_the_load { 2 } else { 0 }], "{text}");
     }
 }
 

@@ -72,7 +72,7 @@ fn a_closed_loop_on_one_two_and_four_threads_finds_147_294_and_588_keys() {
 /// How often `math.random(1, keys)` gives 1 in so many draws after the first, which is thrown away: counted in the
 /// script, since only the draws matter and a real run of millions would take minutes.
 fn ones(keys: u64, draws: u64) -> String {
-    let server = holding(0, 0);
+    let server = Server::ok();
     let scratch = Scratch::new();
     let text = format!(
         "function init() local n = 0 math.random(1, {keys})\n\

@@ -143,7 +143,7 @@ fn setup_response_and_done_work_together() {
           print('whole', latency.min % 1, latency(1) == latency.min, latency[#latency] == latency.max, requests.max >= 0)\n\
         end\n";
     let run = with_script(text, "-t2 -c2 -R100 -n50 URL", &server);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.code, Some(4), "none succeeded: {}", run.stderr);
     let address = server.address;
     for line in [
         format!("responses\t50\t2\t404vbody\ttwo\t{address}"),
