@@ -33,7 +33,7 @@ from runners.readers.run import Run, Step
 from runners.report.concluded import Concluded
 from runners.report.tables import Table, in_notebook
 from runners.results.trends import Trend, trends
-from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
+from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder, run_path
 from runners.toolchain.build import Workshop, git_state, prepare
 from runners.trial import machine
 
@@ -58,6 +58,8 @@ class Lab:
         plan = self.experiment = plan_of(number)
         checked = self.parameters = plan.checked(parameters)
         self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # PlanError if one can't be measured
+        resume = resume or os.environ.get(RESUME_VARIABLE)
+        earlier = RunFolder.open(run_path(str(resume))) if resume else None
         if Lab._current is not None:
             Lab._current.close()
         bar = self._progress = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
@@ -66,8 +68,8 @@ class Lab:
         self._opened = contextlib.ExitStack()
         send = self._opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
         manifest = _described(plan, checked, about or circumstances(shop))
-        if resume := resume or os.environ.get(RESUME_VARIABLE):
-            folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
+        if earlier is not None:
+            folder = reopened(earlier, plan.number, manifest)
         elif folder is not None:
             folder.update_manifest(**manifest)
         else:
@@ -95,7 +97,7 @@ class Lab:
 
         `number` names the experiment. Its parameters are keyword arguments, or taken from `names` (in a notebook
         `globals()`). `targets` are description files of servers to load in place of the lab's own servers. `resume` is
-        the folder of an interrupted run to resume. Raises LabError on failure.
+        the folder or id of an interrupted run to resume. Raises LabError on failure.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))

@@ -1,14 +1,12 @@
 """Write a run's report again, archive a run as a reference result, and write reference results into README.md."""
 
 import json
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runners import report, words
-from runners.analysis.facts import engine_name
 from runners.analysis.intervals import with_bounds
 from runners.design.experiment import Experiment
 from runners.experiments.question_table import criteria
@@ -16,7 +14,6 @@ from runners.experiments.registry import EXPERIMENTS, plan_of, questions_of
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.reading import archived_content, keeps_latencies, read_run
-from runners.report.opening import TREATMENTS
 from runners.report.sentences import effect_words
 from runners.results.answer import Asked, Verdict
 from runners.results.conclusion import Conclusion, conclude
@@ -84,7 +81,7 @@ BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -
 
 
 def readme_findings(root: Path = REFERENCE) -> str:
-    """Return README.md's part on the results below `root`: of every experiment a question, its answer, and a figure."""
+    """Return README.md's part on the results below `root`: of each experiment a line, its main answer, and a figure."""
     return "\n\n".join(line for number, plan in EXPERIMENTS.items() if (line := _finding(number, plan, root)))
 
 
@@ -100,15 +97,11 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     key = next((key for key in (*keys, *decided) if key in decided), keys[0])
     if (answer := answers.get(key)) is None:
         return ""
-    link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
     row, verdict = criteria()[number][key], str(answer["verdict"])
-    why = {Verdict.YES.value: row.yes, Verdict.NO.value: row.no}.get(verdict, "")
-    effects = "".join(f"\n{words.sentence(effect)}" for effect in kept["effects"][key].split("; ")[:2])
-    line = f"{link}: {answer['question']}\n**{verdict.capitalize()}.** {why}{effects}"
-    texts = {engine_name(name): text for name, text in TREATMENTS.items()}
-    longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
-    used = re.findall(rf"(?<![\w-])({longest_first}) (?=\d|at )", line)
-    line += "".join(f"\n“{label}”: {texts[label]}." for label in dict.fromkeys(used))
+    undecided = f"{answer['question']} {verdict.capitalize()}"
+    said = {Verdict.YES.value: row.yes, Verdict.NO.value: row.no}.get(verdict, undecided).partition(". ")[0]
+    measured = kept["effects"][key].partition("; ")[0]
+    line = f"[Report {int(number)}]({shown(folder.report_md)}): {words.sentence(said)} {words.sentence(measured)}"
     picture = folder.figures_path / f"{answer['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -46,13 +47,14 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
             break
     assert working_in(tmp_path), "".join(reported)
     process.send_signal(number)
-    process.stdout.read()
+    said = process.stdout.read()
     process.wait(LIMIT_S)
     assert not left_in(tmp_path)
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     if number == signal.SIGINT:
         assert process.returncode == INTERRUPTED and folder.manifest()["status"] == "interrupted"
+        assert shlex.join(["lab", *KNEE, "--resume", str(path)]) in said.splitlines(), said
     before = {name: at for name, at in _kept(folder).items() if name.startswith("rate-step-")}
     assert len(before) >= 2
 

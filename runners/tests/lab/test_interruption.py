@@ -7,11 +7,12 @@ from typing import cast
 
 import pytest
 
+from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.experiments.registry import experiment
 from runners.lab import Lab
 from runners.readers.run import Step
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import RunFolder, StoreError
 
 
 class Interrupting:
@@ -50,3 +51,19 @@ def test_an_interrupted_block_names_the_resuming_call_and_may_be_run_again(tmp_p
     assert lab.folder.manifest()["status"] == "interrupted"
     assert lab.run("put").steps == ()
     assert executor.statuses == ["running", "running"]
+
+
+def test_a_run_is_resumed_by_its_id_and_an_unknown_id_is_refused_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+    monkeypatch.setattr("runners.lab.prepare", lambda generator, *_, **__: built.append(generator))
+    monkeypatch.setattr("runners.lab.circumstances", lambda _: {})
+    monkeypatch.setattr("runners.storage.run_folder.RUNS", tmp_path)
+    with pytest.raises(StoreError, match="01-none: not a run folder"):
+        Lab.begin("01", resume="01-none")
+    assert not built
+    other = RunFolder.create(tmp_path, "02", "smoke", {"title": "t"})
+    with pytest.raises(PlanError, match=f"{other.path}: it is a run of 02, not of 01"):
+        Lab.begin("01", resume=other.name)
+    assert built == ["truepace"]

@@ -62,10 +62,23 @@ def test_the_audit_of_the_published_reports_is_the_audits_own_words() -> None:
     assert BEGIN in page and with_part(page, audit_table()) == page
 
 
-def test_the_readme_is_two_screens() -> None:
-    lines = README.read_text(encoding="utf-8").splitlines()
+def test_the_readme_fits_two_screens_and_has_one_line_and_one_figure_a_published_report() -> None:
+    readme = README.read_text(encoding="utf-8")
+    lines = readme.splitlines()
     assert len(lines) <= 120 and max(map(len, lines)) <= 200
-    assert sum(line.startswith("[") and "/report.md): " in line for line in lines) == 5, "one line a published report"
+    part = list(filter(None, readme.partition(BEGIN)[2].partition(END)[0].splitlines()))
+    assert len(part) == 10
+    for number, (finding, figure) in enumerate(zip(part[::2], part[1::2], strict=True), 1):
+        assert finding.startswith(f"[Report {number}](data/reference/0{number}/report.md): ")
+        _, sentence, measure = re.split(r"(?<=\)): |(?<=\.) (?=[A-Z])", finding)
+        assert not re.match("They|It|This|That", sentence) and re.search(r"\d", measure), finding
+        assert figure.startswith("![") and (ROOT / figure.rpartition("](")[2].rstrip(")")).is_file()
+
+
+def test_the_reference_results_are_under_300_files_of_at_most_20_mb_together() -> None:
+    paths = (path for path in REFERENCE.rglob("*") if path.is_file() and path.name != "report.html")
+    sizes = [path.stat().st_size for path in paths]
+    assert 9 <= len(sizes) < 300 and sum(sizes) <= 20_000_000
 
 
 @pytest.mark.parametrize("number", KEPT)
