@@ -67,7 +67,7 @@ class Comparison:
     refused: tuple[tuple[str, str], ...] = ()  # (quantity, reason): what is not compared
     notes: tuple[str, ...] = ()
     #: Only interleaved trials have the fields from here on.
-    steps: tuple[str, ...] = ()  # names of the loads that all servers share
+    steps: tuple[str, ...] = ()  # names of the loads that all servers share, without starts that are left out
     alone: Mapping[str, Alone] = field(default_factory=dict)  # by treatment, loads on one server alone
     planned: int = 0  # the number of starts that were planned
     until: bool = False  # the trials end as soon as the primary quantity is decided

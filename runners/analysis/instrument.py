@@ -17,6 +17,7 @@ import pandas as pd
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, student_reach
+from runners.analysis.validity import unusable
 from runners.audit.rules.timing import TimerFit, straight_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
@@ -199,7 +200,7 @@ def stall(step: Step) -> Stall | None:
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
     top = facts.at(step, 1.0)
-    if not step.record.freezes or window is None or top is None:
+    if not step.record.freezes or window is None or top is None or unusable(step):
         return None
     length_s, censored, ended_s = window.length_s, facts.number(step, "censored"), facts.number(step, "elapsed_s")
     until_s = max(length_s, ended_s) if math.isfinite(censored) and math.isfinite(ended_s) else length_s

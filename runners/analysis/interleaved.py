@@ -153,7 +153,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,
         rows=tuple(refuse_as_control(marked(row), controls) for row in rows), failed=failed,
         rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
-        steps=tuple(step.name for step in steps if step.kind == SHARED), planned=about.planned_rounds,
+        steps=tuple(step.name for step in used.values()), planned=about.planned_rounds,
         until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
         control=controls, reference=reference, cpu_groups=about.cpu_groups,
         without_stalls=float(np.mean(without_stalls)) if without_stalls else math.nan,

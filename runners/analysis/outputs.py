@@ -7,7 +7,6 @@ sampling of requests (order statistics), and there is no verdict.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,9 +34,6 @@ SERVICE_TIME = "service time from the actual send"
 DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5}
 DIGIT = 0.001
 COARSE = 0.05  # a comparison notes a larger rounding, as a share of the value
-_AVERAGED = re.compile(
-    r"(?i)\b(?:averaged?|means?|средн\w+|усредн\w+)\b.{0,30}\b(?:runs|repeats|repetitions|trials|прогон\w*|запуск\w*)\b"
-)
 
 Setting = Mapping[str, float | str | None]
 RATE = Quantity("rate", "rate", "rps", lower_is_better=False)
@@ -188,11 +184,6 @@ def _why_latency_not_compared(output: Output) -> str | None:
     if fell_short(output):
         reached = f"{words.rate(achieved_rps(output))} of {words.rate(output.offered_rps)}"
         return f"{output.place}: {reached} was achieved, so its latency is not that of its rate"
-    above = [line.text for line in output.text_above if line.text.strip()]
-    captions = [output.label, *output.headings[-1:], *above[-1:]]
-    averaged = next((text for text in captions if _AVERAGED.search(text)), None)
-    if averaged is not None:
-        return f"{output.place}: {averaged.strip()!r}: an average of percentiles is no percentile"
     return _errors(output)
 
 

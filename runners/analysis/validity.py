@@ -8,7 +8,6 @@ not judged here in a sweep, where they count by rate step, nor in a shared sched
 
 import enum
 import math
-import re
 
 from msgspec.structs import replace
 
@@ -256,6 +255,6 @@ def _failed_text(step: Step, seen: Cause) -> str:
     text = f"{share} of {whole} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
-    first = " ".join(map(str, step.frames["failures"].get("first", ())))
-    looks = f" ({said[0]})" if (said := re.search(r"it looks like [^:]+", first)) else ""
+    known = [name for name in step.frames["failures"].get("protocol", ()) if isinstance(name, str)]  # not of older runs
+    looks = f" (it looks like {known[0]})" if known else ""
     return f"the response is no HTTP/1.1{looks}: {text}"

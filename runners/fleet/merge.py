@@ -47,7 +47,9 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
         lines = path.read_text(encoding="utf-8").splitlines()
-        legend = next(place for place, line in enumerate(lines) if line.startswith('"'))
+        legend = next((place for place, line in enumerate(lines) if line.startswith('"')), -1)
+        if legend < 0:
+            raise MeasureError(str(path), "holds no legend, so no whole log", "run the load again")
         heads = heads or lines[: legend + 1]
         for line in lines[legend + 1 :]:
             if line.startswith("#"):

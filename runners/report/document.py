@@ -19,6 +19,7 @@ from runners.report.style import Picture
 from runners.report.tables import PROSE, Section, Table
 from runners.report.validity import marks_of, notices
 from runners.results.answer import Answered
+from runners.results.checks import CheckName
 from runners.results.conclusion import Conclusion
 
 MOST_ROWS = 18
@@ -77,7 +78,7 @@ class Document:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings on the machine before the run; not that of a busy machine, if it was quiet during the loads."""
-        quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
+        quiet = any(check.about == CheckName.QUIET and check.ok for check in self.conclusion.checks)
         all_warnings = self.run.manifest.get("warnings") or ()
         unusual = (warning for warning in all_warnings if not (quiet and warning["code"] == BUSY))
         return tuple(words.sentence(str(warning["text"])) for warning in unusual)

@@ -11,14 +11,14 @@ from runners.design.session import RATE_STEP
 from runners.readers.run import Run, Step
 from runners.report import tables
 from runners.report.sentences import words_of
-from runners.results.checks import Check, Consequence
+from runners.results.checks import Check, CheckName, Consequence
 from runners.results.conclusion import Conclusion
 from runners.results.generators import HostNetwork, host_networks
 
 PREPARING = ("probe", "warm-up", "fill")  # kinds of steps that a load comes after
 MOST_NAMED = 3  # the most values of a failed check in a sentence; if there is only one more, it is written too
 #: By check: the text that says what failed, and the text that says what follows.
-_FAILED: dict[str, list[str]] = tomllib.loads(tables.template("checks.toml"))
+_FAILED = {CheckName(name): texts for name, texts in tomllib.loads(tables.template("checks.toml")).items()}
 
 
 def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
@@ -26,7 +26,7 @@ def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
 
     If `places` (names of loads) is given, it replaces the checks' own places and values.
     """
-    failed, follows = _FAILED.get(checks[0].about, [checks[0].about, "see conclusions.json"])
+    failed, follows = _FAILED[checks[0].about]
     if places is None:
         where = words.listed(filter(None, map(_place_words, checks)))
     else:

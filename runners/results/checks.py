@@ -1,7 +1,7 @@
 """Checks of a run: conditions under which its numbers are evidence, and what follows if a condition does not hold.
 
-A check concerns some steps. If it fails, these steps are no evidence, or their values are only bounds, or a report just
-notes it. A report marks the answers that rest on these steps. An invalid step is never evidence (`analysis.validity`).
+If a check fails, its steps are excluded (`analysis.validity` withholds a load, and a comparison refuses its rows: no
+verdict rests on them), or their values are only bounds, or a report just notes it at the answers that rest on them.
 """
 
 import math
@@ -16,8 +16,8 @@ from runners.analysis.rate_steps import StepOutcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, steadiness
 from runners.analysis.validity import FOREIGN_LIMIT_CORES, STEAL_LIMIT, Aspect, kept_up, may_quote, unusable
 from runners.design.block import MOST_UTILISATION
-from runners.design.objective import THROUGHPUT
-from runners.design.session import EQUAL, PROFILED_RATE_STEP, RATE_STEP
+from runners.design.objective import MOST_FAILED, THROUGHPUT
+from runners.design.session import CLOSED, EQUAL, PROFILED_RATE_STEP, RATE_STEP
 from runners.readers.run import Run, Step
 from runners.results import profiles
 from runners.results.answer import Measure, Unit
@@ -27,20 +27,52 @@ from runners.results.results import Results
 FEWEST_PROFILE_SAMPLES = 300  # with so many, a share of 50 % is known to within about 6 %
 #: The largest relative change of service time that the check allows in requests that follow a request to one server.
 MOST_CARRY_OVER = 0.05
-
-#: Names of the checks of response times: only answers that quote a latency depend on these checks.
-SAMPLES, ONE_SECOND, STEADY = "samples", "p99 of more than one second", "steady loads"
-FASTER = "no load faster than a server that does nothing"
-OF_LATENCY = (SAMPLES, ONE_SECOND, STEADY, FASTER)
-FAILED, KEPT_UP, LIMIT = "failed responses", "generator kept up", "generator not at its limit"
 #: The names by which the lab's server reports which transport of one-nio it uses. Its JDK servers have no such choice.
 NATIVE, JAVA = "native", "java"
+
+
+class CheckName(StrEnum):
+    """The name of a check, which is its condition; report/templates/checks.toml has the texts for a failed one."""
+
+    COMPLETE = "run complete"
+    READABLE = "raw files read"
+    ACHIEVED = "offered rate achieved"
+    FAILED = "failed responses"
+    SAMPLES = "samples"
+    KEPT_UP = "generator kept up"
+    ONE_SECOND = "p99 of more than one second"
+    STEADY = "steady loads"
+    WARM = "JIT compilation done"
+    TRANSPORT = "native transport"
+    PROFILE_SAMPLES = "samples of the profiles"
+    PROFILED_RATE = "rate kept while profiled"
+    PROFILER = "profiler's own share"
+    QUIET = "quiet machine"
+    USUAL = "machine as usual"
+    DATA = "data in the store"
+    FASTER = "no load faster than a server that does nothing"
+    TOGETHER = "generators began together"
+    STARTS = "starts"
+    LIMIT = "generator not at its limit"
+    CONTROL = "second process of the baseline"
+    UTILISATION = "utilisation of the servers"
+    CPU_GROUPS = "CPU groups of equal weight"
+    CARRY_OVER = "carry-over from request to request"
+    ON_TIME = "generator on time in the probes of ladders"
+    KNEES = "rates offered again agree with the knee"
+    GENERATORS = "generators found"
+    JDK = "JDK of the report found"
+
+    @property
+    def of_latency(self) -> bool:
+        """Whether only answers that quote a latency depend on the check."""
+        return self in (CheckName.ACHIEVED, CheckName.SAMPLES, CheckName.ONE_SECOND, CheckName.STEADY, CheckName.FASTER)
 
 
 class Consequence(StrEnum):
     """What follows from a failed check."""
 
-    EXCLUDES = "excludes"  # its steps are no evidence
+    EXCLUDES = "excludes"  # no verdict rests on its steps, or on a comparison's rows that it makes refused
     BOUNDS = "bounds"  # the values of its steps are only bounds
     NOTES = "notes"  # the report only notes it
 
@@ -49,7 +81,7 @@ class Consequence(StrEnum):
 class Check:
     """One check of a run: whether a condition holds."""
 
-    about: str  # the condition
+    about: CheckName
     ok: bool | None  # None if the run's data do not decide it
     consequence: Consequence = Consequence.NOTES
     steps: tuple[str, ...] = ()  # the names of the steps that failed
@@ -63,36 +95,41 @@ class Check:
 
 def checks(results: Results) -> tuple[Check, ...]:
     """Return the checks of a run; a check that concerns none of the run's steps is left out."""
-    run, excludes, bounds = results.run, Consequence.EXCLUDES, Consequence.BOUNDS
+    run, name, excludes, bounds = results.run, CheckName, Consequence.EXCLUDES, Consequence.BOUNDS
     clean, profiled = list(results.clean_loads()), [step for step in run.steps if step.profiled]
     rounds, floors = run.find(kind="round"), run.find(kind="floor")
     loaded = [*clean, *floors, *rounds, *(loop.step for loop in results.loops)]
     offered = [step for step in (*clean, *rounds) if math.isfinite(facts.offered_rps(step))]
+    answering = (*clean, *run.find(kind="load", profiled=True), *rounds, *run.find(kind=CLOSED))
+    failing = [step for step in answering if counts.failures(step).share > MOST_FAILED]
+    transports = {step: step.record.server.ready.get("transport") for step in loaded}
+    choosing = [step for step, transport in transports.items() if transport in (NATIVE, JAVA)]
     sentinel = run.manifest.get("sentinel")  # runs made before there was one have none
     stages = [loop.stage for loop in results.loops]
     all_checks = [
         _complete(run),
-        _over("raw files read", run.steps, lambda step: (not step.unreadable, None), excludes),
-        _over("offered rate achieved", offered, _achieved, excludes, low=True),
-        _over(FAILED, [*clean, *run.find(kind="load", profiled=True), *rounds], _failed, excludes),
-        _over(SAMPLES, clean, _samples, low=True),
-        _over(KEPT_UP, [*clean, *floors, *rounds], _kept_up, bounds),
-        _over(ONE_SECOND, clean, _one_second),
-        _over(STEADY, clean, _steady, excludes),
-        _over("JIT compilation done", clean, _warm, excludes),
-        _over("native transport", [step for step in loaded if _transport_of(step) in (NATIVE, JAVA)], _transport),
-        _over("samples of the profiles", profiled, _profile_samples, low=True),
-        _over("rate kept while profiled", profiled, _achieved, excludes, low=True),
-        _over("profiler's own share", profiled, _profiler_share),
-        _over("quiet machine", loaded, _quiet),
-        Check("machine as usual", sentinel.get("ok"), steps=("sentinel",)) if sentinel else None,
-        _over("data in the store", clean, _data, excludes),
-        _over(FASTER, clean, lambda step: _faster(step, run), excludes, low=True),
-        _over("generators began together", [step for step in run.steps if step.record.shares], _together, excludes),
+        _over(name.READABLE, run.steps, lambda step: (not step.unreadable, None)),
+        _over(name.ACHIEVED, offered, _achieved, excludes, low=True),
+        _over(name.FAILED, failing, _failed, excludes),
+        _over(name.FAILED, (step for step in answering if step not in failing), _failed),
+        _over(name.SAMPLES, clean, _samples, low=True),
+        _over(name.KEPT_UP, [*clean, *floors, *rounds], _kept_up, bounds),
+        _over(name.ONE_SECOND, clean, _one_second),
+        _over(name.STEADY, clean, _steady, excludes),
+        _over(name.WARM, clean, _at_most(compiling_cores, SETTLED_CORES, Unit.CORES)),
+        _over(name.TRANSPORT, choosing, lambda step: (transports[step] == NATIVE, None)),
+        _over(name.PROFILE_SAMPLES, profiled, _profile_samples, low=True),
+        _over(name.PROFILED_RATE, profiled, _achieved, excludes, low=True),
+        _over(name.PROFILER, profiled, _at_most(profiles.own_share, profiles.MUCH, Unit.SHARE)),
+        _over(name.QUIET, loaded, _quiet),
+        Check(name.USUAL, sentinel.get("ok"), steps=("sentinel",)) if sentinel else None,
+        _over(name.DATA, clean, _data),
+        _over(name.FASTER, clean, lambda step: _faster(step, run), low=True),
+        _over(name.TOGETHER, [step for step in run.steps if step.record.shares], _together),
         *(check for comparison in results.comparisons for check in of_comparison(comparison)),
         *_of_ladders(results),
         _generators(results),
-        Check("JDK of the report found", "after" in stages, excludes) if stages else None,
+        Check(name.JDK, "after" in stages) if stages else None,
     ]
     return tuple(check for check in all_checks if check is not None)
 
@@ -102,8 +139,8 @@ Judged = tuple[bool | None, Measure | None]
 
 
 def _over(
-    about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES,
-    low: bool = False,
+    about: CheckName, steps: Iterable[Step], judge: Callable[[Step], Judged],
+    consequence: Consequence = Consequence.NOTES, low: bool = False,
 ) -> Check | None:  # fmt: skip
     """Return one check of all `steps`, or None without steps.
 
@@ -130,7 +167,7 @@ def _complete(run: Run) -> Check:
     steps = (step for step in run.steps if step.kind not in in_its_section and not step.record.own_section)
     bad = [step for step in steps if unusable(step)]
     ok = run.manifest.get("status") == "complete" and not run.unfinished and not bad
-    return Check("run complete", ok, Consequence.EXCLUDES, (*(step.name for step in bad), *run.unfinished))
+    return Check(CheckName.COMPLETE, ok, Consequence.EXCLUDES, (*(step.name for step in bad), *run.unfinished))
 
 
 def _achieved(step: Step) -> Judged:
@@ -178,18 +215,12 @@ def _steady(step: Step) -> Judged:
     return seen.steady, None if seen.spread is None else Measure(label, seen.spread, Unit.SHARE)
 
 
-def _warm(step: Step) -> Judged:
-    if (cores := compiling_cores(step)) is None:
-        return None, None
-    return cores <= SETTLED_CORES, Measure(label_of(step), cores, Unit.CORES)
+def _at_most(value_of: Callable[[Step], float | None], most: float, unit: Unit) -> Callable[[Step], Judged]:
+    def judge(step: Step) -> Judged:
+        value = value_of(step)
+        return (None, None) if value is None else (value <= most, Measure(label_of(step), value, unit))
 
-
-def _transport_of(step: Step) -> object:
-    return step.record.server.ready.get("transport")
-
-
-def _transport(step: Step) -> Judged:
-    return _transport_of(step) == NATIVE, None
+    return judge
 
 
 def _profile_samples(step: Step) -> Judged:
@@ -198,11 +229,6 @@ def _profile_samples(step: Step) -> Judged:
         return (bool(counted) or None), None
     samples = counted.get(facts.CPU, 0)
     return samples >= FEWEST_PROFILE_SAMPLES, Measure(label_of(step), samples, Unit.COUNT)
-
-
-def _profiler_share(step: Step) -> Judged:
-    share = profiles.own_share(step)
-    return share <= profiles.MUCH, Measure(label_of(step), share, Unit.SHARE)
 
 
 def _quiet(step: Step) -> Judged:
@@ -243,37 +269,38 @@ def _together(step: Step) -> Judged:
 def of_comparison(comparison: Comparison) -> Iterator[Check]:
     """Yield the checks of one comparison of interleaved trials, in which one load goes to several servers."""
 
-    def check(about: str, ok: bool | None, *measures: Measure, consequence: Consequence = Consequence.NOTES) -> Check:
-        return Check(about, ok, consequence, comparison.steps if ok is False else (), measures, comparison.name)
+    def check(about: CheckName, ok: bool | None, *measures: Measure, then: Consequence = Consequence.NOTES) -> Check:
+        return Check(about, ok, then, comparison.steps if ok is False else (), measures, comparison.name)
 
     ended = comparison.until and comparison.answered
     whole = not comparison.left_out and (ended or len(comparison.starts) >= comparison.planned)
-    yield check("starts", whole, Measure("starts", len(comparison.starts), Unit.COUNT).out_of(comparison.planned))
+    starts = Measure("starts", len(comparison.starts), Unit.COUNT)
+    yield check(CheckName.STARTS, whole, starts.out_of(comparison.planned))
     if comparison.failing:
         shares = comparison.failing.items()
         failing = (Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE) for side, share in shares)
-        yield check(FAILED, False, *failing, consequence=Consequence.EXCLUDES)
+        yield check(CheckName.FAILED, False, *failing, then=Consequence.EXCLUDES)
     if limited := {name for row in comparison.rows for name in row.at_least}:
         rows = comparison.rows_of(THROUGHPUT)
         rates_rps = {row.treatment: row.treatment_value for row in rows} | {rows[0].baseline: rows[0].baseline_value}
         reached = (Measure(facts.engine_name(name), rates_rps[name], Unit.RATE_RPS) for name in sorted(limited))
-        yield check(LIMIT, False, *reached, consequence=Consequence.BOUNDS)
+        yield check(CheckName.LIMIT, False, *reached, then=Consequence.BOUNDS)
     elif comparison.late and comparison.form != Form.SLICES:
         late = Measure("loads", len(comparison.late), Unit.COUNT).out_of(len(comparison.starts))
-        yield check(KEPT_UP, False, late, consequence=Consequence.BOUNDS)
+        yield check(CheckName.KEPT_UP, False, late, then=Consequence.BOUNDS)
     control = next((row for row in comparison.control if row.quantity.name == comparison.primary), None)
     if control is not None:
         change = Measure.of(control.quantity.label, control.relative, Unit.CHANGE)
-        yield check("second process of the baseline", comparison.trusted, change, consequence=Consequence.EXCLUDES)
+        yield check(CheckName.CONTROL, comparison.trusted, change, then=Consequence.EXCLUDES)
     if math.isfinite(comparison.utilisation):
         share = Measure("of what the servers reach", comparison.utilisation, Unit.SHARE)
-        yield check("utilisation of the servers", comparison.utilisation <= MOST_UTILISATION, share)
+        yield check(CheckName.UTILISATION, comparison.utilisation <= MOST_UTILISATION, share)
     if comparison.cpu_groups:
-        yield check("CPU groups of equal weight", comparison.cpu_groups == EQUAL or None)
+        yield check(CheckName.CPU_GROUPS, comparison.cpu_groups == EQUAL or None)
     if comparison.carried_over:
         target, shift = max(comparison.carried_over.items(), key=lambda item: abs(item[1]))
         change = Measure(f"after {facts.engine_name(target)}", shift, Unit.CHANGE)
-        yield check("carry-over from request to request", abs(shift) <= MOST_CARRY_OVER, change)
+        yield check(CheckName.CARRY_OVER, abs(shift) <= MOST_CARRY_OVER, change)
 
 
 def _of_ladders(results: Results) -> Iterator[Check]:
@@ -283,13 +310,13 @@ def _of_ladders(results: Results) -> Iterator[Check]:
     late = [point for point in judged if point.outcome == StepOutcome.GENERATOR]
     counted = Measure("", len(late), Unit.COUNT).out_of(len(judged))
     names = tuple(dict.fromkeys(point.step.name for point in late))
-    yield Check("generator on time in the probes of ladders", not late, Consequence.BOUNDS, names, (counted,))
+    yield Check(CheckName.ON_TIME, not late, Consequence.BOUNDS, names, (counted,))
     searched = [(ladder, ladder.knee) for ladder in results.ladders if ladder.search and ladder.knee]
     if searched:
         bounded = [(ladder, knee.repeated_rps) for ladder, knee in searched if math.isfinite(knee.repeated_rps)]
         measures = tuple(Measure(ladder.title, rate_rps, Unit.RATE_RPS) for ladder, rate_rps in bounded)
         steps = tuple(step.name for ladder, _ in bounded for step in (*ladder.steps, *ladder.other_steps))
-        yield Check("rates offered again agree with the knee", not bounded, Consequence.BOUNDS, steps, measures)
+        yield Check(CheckName.KNEES, not bounded, Consequence.BOUNDS, steps, measures)
 
 
 def _generators(results: Results) -> Check | None:
@@ -299,4 +326,4 @@ def _generators(results: Results) -> Check | None:
     there = {floor.tool for floor in results.floors} | {stall.tool for stall in results.stalls}
     missing = [tool for tool in wanted if tool and tool not in there]
     measures = tuple(Measure(tool, 0, Unit.COUNT) for tool in missing)
-    return Check("generators found", not missing, measures=measures)
+    return Check(CheckName.GENERATORS, not missing, measures=measures)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, Direction, difference
+from runners.analysis.validity import Aspect, may_quote
 from runners.design.cluster import CHANGES, NEW, NEW_THREADS, NODES, OLD, OLD_THREADS, PUBLISHED_KEYS
 from runners.design.objective import CPU
 from runners.design.session import LOCK
@@ -246,7 +247,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     """Answer: does passing requests on take a larger share of CPU time in `block` than in `than`? None if unknown."""
     by_name = {comparison.name: comparison for comparison in results.comparisons}
     compared = [by_name[name] for name in (block, than) if name in by_name]
-    rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
+    rows = [row for own in compared if (row := own.row(CPU, NEW)) is not None and not row.refused]
     if len(rows) < 2:
         return None
     shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
@@ -310,7 +311,7 @@ def waits_for_the_lock(results: Results) -> Answer | None:
     measures += (Measure(text, client_s, Unit.TIME_S) for text, client_s in named)
     verdict = Verdict.YES if before.client_s > 0 else Verdict.NO
     least_kept = min(facts.achieved_share(waits.step) for waits in profiled)
-    if least_kept < facts.LEAST_ACHIEVED:
+    if least_kept < facts.LEAST_ACHIEVED or not all(may_quote(own.step, Aspect.CPU) for own in profiled):
         verdict = Verdict.INCONCLUSIVE
         measures.append(Measure("of the offered rate, loads achieved while profiled", least_kept, Unit.SHARE))
     steps = [waits.step for waits in profiled]

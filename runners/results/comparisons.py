@@ -143,14 +143,14 @@ def answer_of(
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
-    """Return one answer made of the answers to a question's parts, with all evidence. `combined` joins the verdicts."""
+    """Return one answer with all evidence, which rests on the `answers` that decide. `combined` joins the verdicts."""
     verdict = combined(given.verdict for given in answers)
-    decides = next(given for given in answers if given.verdict == verdict)
-    return Answer(
-        verdict, tuple(measure for given in answers for measure in given.evidence), decides.basis,
-        min(given.count for given in answers), decides.needed, decides.needed_count,
-        tuple(dict.fromkeys(name for given in answers for name in given.steps)), decides.figure,
-    )  # fmt: skip
+    decide = [given for given in answers if given.verdict == verdict]
+    parts = answers if verdict == Verdict.INCONCLUSIVE else decide
+    steps = tuple(dict.fromkeys(name for given in parts for name in given.steps))
+    count = len(steps) if decide[0].basis == Basis.LOADS else min(given.count for given in parts)
+    evidence = tuple(measure for given in answers for measure in given.evidence)
+    return replace(decide[0], evidence=evidence, count=count, steps=steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,9 @@ class Cost:
 
 
 def costs_anything(results: Results) -> Answer | None:
-    """Answer: is a treatment that gains in its primary quantity worse in another one? Inconclusive if none gains."""
-    gains = [(own, row) for own in results.comparisons for row in own.rows_of(own.primary) if row.better]
+    """Answer: is a treatment that gains, where the control agrees, worse in a quantity other than the primary one?"""
+    trusted = (own for own in results.comparisons if own.trusted)
+    gains = [(own, row) for own in trusted for row in own.rows_of(own.primary) if row.better]
     gained = Measure("treatments that gain", len(gains), Unit.COUNT)
     if not gains:
         return Answer(Verdict.INCONCLUSIVE, (gained,), Basis.STARTS_BY_SLICE, 0, Needed.STARTS)

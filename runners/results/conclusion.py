@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from runners.design.objective import THROUGHPUT
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.results.answer import Answer, Answered, Asked, Measure, Unit, answered, as_json
-from runners.results.checks import KEPT_UP, LIMIT, OF_LATENCY, Check, checks
+from runners.results.answer import Answer, Answered, Asked, Measure, Unit, Verdict, answered, as_json
+from runners.results.checks import Check, CheckName, Consequence, checks
 from runners.results.comparisons import Difference
 from runners.results.results import Results
 from runners.results.tails import Explained
@@ -43,15 +43,20 @@ class Conclusion:
 
 def _concerns(check: Check, answer: Answer) -> bool:
     rows = [piece.row for piece in answer.evidence if isinstance(piece, Difference)]
-    if check.about == LIMIT:
+    if check.about == CheckName.LIMIT:
         return any(row.at_least for row in rows)
-    units = [piece.unit for piece in answer.evidence if isinstance(piece, Measure)]
+    if check.place and check.consequence == Consequence.EXCLUDES:  # it refuses rows, and no row refused decides
+        return answer.verdict == Verdict.INCONCLUSIVE and any(row.refused for row in rows)
+    measures = [piece for piece in answer.evidence if isinstance(piece, Measure)]
+    units = {measure.unit for measure in measures}
+    if check.about == CheckName.STEADY:  # its loads may be described, but not compared
+        return any(measure.unit == Unit.LATENCY_US and measure.other for measure in measures)
     of_latency = Unit.LATENCY_US in units or any(row.quantity.is_latency for row in rows)
     of_latency = of_latency or any(isinstance(piece, Explained) for piece in answer.evidence)
-    if check.about == KEPT_UP:  # a request takes the same CPU time when it is sent late
+    if check.about == CheckName.KEPT_UP:  # a request takes the same CPU time when it is sent late
         of_rate = Unit.RATE_RPS in units or any(row.quantity.name == THROUGHPUT for row in rows)
         return of_latency or of_rate
-    return check.about not in OF_LATENCY or of_latency
+    return of_latency or not check.about.of_latency
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:

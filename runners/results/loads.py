@@ -5,16 +5,17 @@ rates is the geometric mean of the ratios within rounds. Ratios of several setti
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from runners.analysis import facts
 from runners.analysis.instrument import MEDIAN, UNIT_US, within_instrument
 from runners.analysis.intervals import Bounded, difference, geometric_mean
+from runners.analysis.steady_state import steadiness
+from runners.analysis.validity import Aspect, may_quote
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import CLOSED
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
-from runners.results.comparisons import Combined, together
+from runners.results.comparisons import together
 from runners.results.results import Results
 
 
@@ -22,7 +23,7 @@ from runners.results.results import Results
 def medians_apart(results: Results, workloads: Sequence[str], first: str, second: str) -> Answer | None:
     """Answer: do the medians of the settings `first` and `second` differ at one rate, under all `workloads`?
 
-    Never no: medians that are alike are inconclusive. None if no workload has both medians.
+    Never no: medians alike, or of a load that never became steady, are inconclusive. None if no workload has both.
     """
     answers = []
     for workload in workloads:
@@ -34,16 +35,12 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
         measure = own.against(Measure(facts.engine_name(first), medians[0].value, Unit.LATENCY_US))
         # a median needs no floor to be compared: the latency that a generator adds cancels
         compared = not any(within_instrument(results.run.steps, step, MEDIAN) for step in pair)
+        compared = compared and all(steadiness(step).steady is not False for step in pair)
         change, figure = difference(medians[1], medians[0]), f"spectrum-{workloads[0]}"
         apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
         verdict = Verdict.YES if apart else Verdict.INCONCLUSIVE
         answers.append(Answer.by(pair, Basis.LOADS, verdict, measure, needed=Needed.INTERLEAVED, figure=figure))
-    return _of_loads(answers, Verdict.of_all)
-
-
-def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
-    whole = together(answers, combined) if answers else None
-    return whole and replace(whole, count=len(whole.steps))
+    return together(answers, Verdict.of_all) if answers else None
 
 
 def servers_apart(results: Results) -> Answer | None:
@@ -52,7 +49,7 @@ def servers_apart(results: Results) -> Answer | None:
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
     answers = [given for other in others if (given := medians_apart(workloads, first, other)(results)) is not None]
-    return _of_loads(answers, Verdict.of_any)
+    return together(answers, Verdict.of_any) if answers else None
 
 
 #: A closed loop: (name of the server's setting, number of connections, name of the workload).
@@ -65,8 +62,8 @@ Value = Callable[[Step], float]
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     subject, connections, workload = loop
-    valid = (step for step in run.find(kind=CLOSED, subject=subject, workload=workload) if step.valid)
-    loops = (step for step in valid if step.record.connections == connections and facts.achieved_rps(step) > 0)
+    alike = (step for step in run.find(kind=CLOSED, subject=subject, workload=workload) if may_quote(step, Aspect.RATE))
+    loops = (step for step in alike if step.record.connections == connections and facts.achieved_rps(step) > 0)
     return {step.record.round or 0: step for step in loops}
 
 

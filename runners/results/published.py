@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded, expected_hits
+from runners.analysis.steady_state import steadiness
+from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import Objective
 from runners.errors import ReadError
 from runners.readers.output import Output
@@ -67,7 +69,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
     for workload in workloads:
         output = results.published_output(workload)
         probes = results.run.find(kind="probe", workload=workload)
-        valid = [step for step in probes if step.valid and facts.achieved_rps(step) > 0]
+        valid = [step for step in probes if may_quote(step, Aspect.RATE) and facts.achieved_rps(step) > 0]
         if output is None or not output[1].rate_rps or not valid:
             continue
         probe = next(step for step in reversed(valid) if step.subject == valid[0].subject)
@@ -91,7 +93,8 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
         return None
     median, steps = Measure("published median", median_us, Unit.LATENCY_US), [name]
     loads = results.run.find(workload=workload, profiled=False)
-    ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
+    known = (step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None)
+    ours = [step for step in known if steadiness(step).steady is not False]
     fits = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
     own = next((step for step, fit in fits if fit is not None and not fit.is_millisecond_timer), None)
     if own is not None:
@@ -163,9 +166,9 @@ def reads_the_disk(results: Results, step_name: str) -> Answer | None:
     """Answer: do a load's GETs read the disk? Yes if at least MANY_READS pages per GET were read; None if unknown."""
     step = next((step for step in results.run.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
-    if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
+    if step is None or read_bytes is None or not may_quote(step, Aspect.RATE):
         return None
-    share = read_bytes / PAGE_BYTES / gets
+    share = read_bytes / PAGE_BYTES / facts.number(step, "completed")
     return Answer.by(
         (step,), Basis.LOADS, share >= MANY_READS,
         Measure("read from the disk since the server's start", float(read_bytes), Unit.SIZE_BYTES),

@@ -35,7 +35,7 @@ TERMS: dict[str, str] = {
     "interleaved trials, randomised blocks": r"\btak(?:e|es|ing) turns\b|\btook turns\b|\b(?:by|in|of|whole) turns\b"
     r"|\bfor turn in\b|\bmove \|turn\||\bis a turn\b",
     "rate step": r"\brungs?\b",
-    "experiment analyser, claim": r"\btellers?\b|\btellings?\b|\b(?:re|un)?told\b",
+    "question, verdict": r"\btellers?\b|\btellings?\b|\b(?:re|un)?told\b",
     "latency spike": r"\bexcursions?\b",
     "permutation test": r"\bshift by chance\b",
     "geometric mean, median of rounds": r"\btypically\b|\btypical (?:runs?|values?|us|rps|one|knee)\b",

@@ -143,25 +143,21 @@ class BackgroundClock:
 def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
     """Yield a function that hands its arguments to `work`, in a thread which runs only when a core idles.
 
-    A call that comes while the thread works has no effect. If the thread has not begun the work of the last call, the
-    caller of the next call works at once. An error of the work is raised after the body.
+    If the thread has not begun by the next call, the caller does the work of that call. An error of the work is raised
+    by the next call, or after the body.
     """
-    last = Future[None]()
-    last.set_result(None)
+    last = done = Future[None]()
+    done.set_result(None)
 
     def request(*arguments: Any) -> None:
         nonlocal last
         if last.cancel():
-            try:
-                work(*arguments)
-            except Exception as failure:
-                last = Future()
-                last.set_exception(failure)
-                return
-        elif not last.done() or last.exception():  # it is being done, or has failed
-            return
-        context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
-        last = pool.submit(lambda: context.run(work, *arguments))
+            last = done
+            work(*arguments)
+        elif last.done():
+            last.result()
+            context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
+            last = pool.submit(lambda: context.run(work, *arguments))
 
     pool = ThreadPoolExecutor(1, "idle-work", run_when_idle)
     try:

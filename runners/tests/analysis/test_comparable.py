@@ -61,7 +61,8 @@ def test_of_many_loads_that_fail_a_check_the_worst_are_named(tmp_path: Path) -> 
     few = [steps.step(tmp_path, f"put-{count}", steps.times(count)) for count in (400, 200, 600, 100, 300)]
     all_cores = enumerate((0.3, 0.6, 0.2, 0.5, 0.4))
     cold = [load(tmp_path, "lsm", compiling=cores, name=f"put-lsm-{place}") for place, cores in all_cores]
-    by_name = {check.about: check for check in checks(Results(steps.run(tmp_path, [*map(steps.whole, few), *cold])))}
+    made = checks(Results(steps.run(tmp_path, [*map(steps.whole, few), *cold])))
+    by_name = {str(check.about): check for check in made}
     said = {name: check_words(by_name[name]).replace("\u00a0", " ") for name in ("samples", "JIT compilation done")}
     assert "(RocksDB PUT 100; RocksDB PUT 200; RocksDB PUT 300; 2 more)" in said["samples"]
     assert "(LSM PUT 0.600 cores; LSM PUT 0.500 cores; LSM PUT 0.400 cores; 2 more)" in said["JIT compilation done"]

@@ -112,11 +112,6 @@ def test_errors_and_time_outs_are_not_compared_with_successes() -> None:
     assert "time-outs" in dict(compared(outputs(CLOSED), outputs(late)).refused)["latency"]
 
 
-def test_an_average_of_percentiles_is_no_percentile() -> None:
-    averaged = f"# Average of 5 runs\n{HEALTHY}"
-    assert "average of percentiles" in dict(compared(outputs(HEALTHY), outputs(averaged)).refused)["latency"]
-
-
 def test_a_summary_of_means_has_nothing_to_compare_but_its_rate() -> None:
     summary = (TOOLS / "jmeter-5.6.3.txt").read_text()
     comparison = compared(outputs(summary), outputs(summary))

@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from runners.analysis.validity import Aspect, Cause, cause, withheld, worth_another_try
+from runners.analysis.validity import Aspect, Cause, cause, why_not, withheld, worth_another_try
 from runners.readers.run import Step
 from runners.storage.schema import Ended
 from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of, with_summary
@@ -88,3 +88,18 @@ def test_another_try_is_for_what_a_quiet_machine_would_change(load: Step) -> Non
     assert not worth_another_try(ended(busy, Ended.DIED))
     silent = with_summary(load, completed=0.0)
     assert cause(silent) is Cause.NO_RESPONSE and worth_another_try(silent)
+
+
+@pytest.mark.parametrize(
+    ("columns", "looks"),
+    [({"protocol": "HTTP/2"}, " (it looks like HTTP/2)"), ({"protocol": None}, ""), ({}, "")],
+    ids=["known", "not known", "a run from before"],
+)
+def test_the_protocol_that_responses_look_like_is_a_field_and_nothing_is_read_out_of_the_bytes_that_came(
+    load: Step, columns: dict[str, str | None], looks: str
+) -> None:
+    other = with_summary(load, parse_errors=500.0)
+    row = {"cause": "no HTTP/1.1 response", "counted_as": "parse", "count": 500, "first_s": 0.1}
+    row |= {"first": 'it looks like SSH: "it looks like SMTP: 220"'}
+    frames = {**other.frames, "failures": pd.DataFrame([row | columns])}
+    assert why_not(dataclasses.replace(other, frames=frames)).startswith(f"the response is no HTTP/1.1{looks}: 4.76")

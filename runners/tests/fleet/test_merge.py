@@ -89,6 +89,19 @@ def test_logs_merged_read_as_the_log_of_one_generator(parts: list[tuple[list[int
         assert np.array_equal(got.samples.counts, wanted.samples.counts)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "no legend"), ("#[StartTime: 1.000]\n", "no legend"), ('"StartTimestamp"\nnone\n', "no interval: none")],
+)
+def test_a_log_that_is_cut_off_is_refused_with_its_path(text: str, said: str, tmp_path: Path) -> None:
+    whole = written(tmp_path / "whole", 1_700_000_000, [("response", 0, [5])])
+    cut = tmp_path / "cut"
+    cut.write_text(text)
+    with pytest.raises(MeasureError, match=said) as refusal:
+        merge_logs([whole, cut], tmp_path / "merged", 1_700_000_000_000_000)
+    assert refusal.value.thing == str(cut) and refusal.value.remedy == "run the load again"
+
+
 def report(completed: int, **generator: object) -> dict[str, Any]:
     """A generator's report, as far as the merging reads it (`runners/loadgen/docs/json.md`)."""
     lag = dict.fromkeys(("p50", "p90", "p99", "p99_9", "max"), 5.0) | {"count": completed}

@@ -63,7 +63,7 @@ def test_what_failed_and_what_waited_for_connections_is_read_and_missing_where_i
     times = {"count": 7, "p50": 120.0, "p90": 200.0, "p99": 300.0, "p99_9": 300.0, "max": 300.0}
     failure = {
         "cause": "no HTTP/1.1 response", "counted_as": "parse", "count": 96, "first_s": 0.25,
-        "first": 'it looks like HTTP/2: "\\x00"',
+        "first": 'it looks like HTTP/2: "\\x00"', "protocol": "HTTP/2",
     }  # fmt: skip
     report = LoadReport(
         document

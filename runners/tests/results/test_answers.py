@@ -18,6 +18,7 @@ from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, questions_of
 from runners.report.sentences import effect_words, needed_words
 from runners.results.answer import Answer, Asked, Measure, Question, Unit, Verdict, answered
+from runners.results.checks import CheckName
 from runners.results.results import Results
 from runners.results.tails import MARGIN
 from runners.tests.fixtures.references import KEPT, answer, concluded, reference
@@ -80,12 +81,11 @@ def test_parallelism_is_answered_where_a_server_of_the_run_had_the_cores(
     assert answered(pool, results).answer.verdict == verdict
 
 
-def test_a_load_that_never_became_steady_touches_only_answers_by_response_times() -> None:
+def test_a_load_that_never_became_steady_touches_no_answer_that_only_describes_it() -> None:
     conclusion = concluded("01")
-    (check,) = (check for check in conclusion.checks if check.about == "steady loads" and check.failed)
-    touched = {conclusion.answers[number - 1].question.key for number in conclusion.touched(check)}
+    (check,) = (check for check in conclusion.checks if check.about == CheckName.STEADY and check.failed)
     rests = {given.question.key for given in conclusion.answers if set(given.answer.steps) & set(check.steps)}
-    assert "merge-tail" in rests - touched and "flush-tail" in touched
+    assert {"merge-tail", "flush-tail"} <= rests and conclusion.touched(check) == ()
 
 
 def test_every_experiment_has_questions_with_keys_of_their_own() -> None:
@@ -133,22 +133,105 @@ def test_the_share_of_a_tail_that_would_matter_is_that_of_the_table() -> None:
     assert len(asked) >= 3 and {row.margin for row in asked} == {MARGIN}
 
 
-#: Names of texts that no decision may look at, and the methods that look into one.
-SENTENCES = ("sentence", "headline", "effect", "words")
-LOOKS = ("startswith", "endswith", "find", "removeprefix", "removesuffix", "split", "partition")
+#: Attributes and functions that hold a text made for a reader, and the methods that look into a text.
+TEXTS = {
+    "about", "basis", "disturbance", "effect", "effects", "first", "in_short", "invalid_reasons", "label", "line",
+    "sentence", "text", "title", "why", "why_not", "words",
+}  # fmt: skip
+LOOKS = {
+    "contains", "endswith", "partition", "removeprefix", "removesuffix", "rpartition", "rsplit", "split", "startswith",
+}  # fmt: skip
 #: Rooms in which decisions are made; `report` and the interfaces only show them.
-DECIDING = ("analysis", "results", "execution", "design")
+DECIDING = ("analysis", "results", "execution", "design", "experiments")
+#: Modules of these rooms that use patterns, and on what.
+PATTERNS = {
+    "design/description.py": "headers and paths that a user writes",
+    "design/objective.py": "objectives and limits that a user writes",
+    "design/session.py": "characters that the name of a step can't have",
+    "design/setting.py": "characters that the name of a setting can't have",
+    "design/target.py": "characters that the name of a target can't have",
+    "design/yaml_file.py": "where in a user's file msgspec found an error, which its message alone says",
+    "experiments/references.py": "names in README.md's findings, which are explained there",
+}
+#: What is done to texts for readers so that they are shown, which decides nothing.
+SHOWN = {"plan.title.partition(':')", "sentence(comparison, row).removesuffix('.')"}
+#: What results and analysis look into: names, commands, parameters and stacks, and numbers that they wrote themselves.
+LOOKED_INTO = {
+    "analysis/facts.py": {"step.workload"},
+    "analysis/interleaved.py": {"QUANTITIES[quantity].column"},
+    "analysis/quantities.py": {"factor(1 + side)"},
+    "analysis/runs.py": {"field", "self.field"},
+    "analysis/treatments.py": {"np"},
+    "results/checks.py": {"str((results.run.manifest.get('parameters') or {}).get('generators') or '')"},
+    "results/cluster.py": {"flag", "own['stack'].str", "rows['frame'].str"},
+    "results/knees.py": {"low.subject", "step.subject"},
+    "results/profiles.py": {"name", "str(stack)"},
+    "results/results.py": {"item[0]"},
+    "results/trends.py": {"asked"},
+}
+
+
+def modules(*rooms: str) -> dict[str, ast.Module]:
+    """{path: what is in it}, of all modules of these rooms."""
+    package = Path(runners.__file__).parent
+    paths = sorted(path for room in rooms for path in (package / room).rglob("*.py"))
+    return {path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def texts_judged(tree: ast.AST) -> list[str]:
+    """The places where a text for a reader is compared with a literal, or where something in it is looked for."""
+
+    def of_reader(node: ast.expr) -> bool:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return node.func.id in TEXTS
+        named = node.func if isinstance(node, ast.Call) else node
+        return isinstance(named, ast.Attribute) and named.attr in TEXTS
+
+    judged = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            literals = [part.value for side in sides for part in ast.walk(side) if isinstance(part, ast.Constant)]
+            if any(map(of_reader, sides)) and any(isinstance(value, str) and value for value in literals):
+                judged.append(ast.unparse(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            looked = [node.func.value] if node.func.attr in LOOKS else []
+            if isinstance(node.func.value, ast.Name) and node.func.value.id == "re":
+                looked = node.args[1:]
+            judged += [ast.unparse(node) for text in looked if of_reader(text)]
+    return judged
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "check.about == 'quiet machine'",
+        "check.about in ('samples', 'steady loads')",
+        "'late' in why_not(step)",
+        "'late' in facts.why_not(step)",
+        "answer.text.startswith('no ')",
+        "re.search('it looks like', row.first)",
+    ],
+)
+def test_a_decision_by_a_sentence_is_found(source: str) -> None:
+    assert texts_judged(ast.parse(source)) == [ast.unparse(ast.parse(source))]
 
 
 def test_no_decision_reads_a_sentence() -> None:
-    """No comparison, no `in` and no string method looks at a text that was made for a reader."""
-    read = []
-    for room in DECIDING:
-        for path in sorted((Path(runners.__file__).parent / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                looked: list[ast.expr] = [*node.comparators, node.left] if isinstance(node, ast.Compare) else []
-                if isinstance(node, ast.Attribute) and node.attr in LOOKS:
-                    looked = [node.value]
-                names = [part.attr for part in looked if isinstance(part, ast.Attribute)]
-                read += [f"{path.name}: {name}" for name in names if name in SENTENCES]
-    assert read == []
+    judged = {path: set(texts_judged(tree)) - SHOWN for path, tree in modules(*DECIDING, "report", "cli").items()}
+    assert {path: places for path, places in judged.items() if places} == {}
+
+
+def test_patterns_and_looks_into_texts_are_only_on_what_is_no_sentence() -> None:
+    """Whoever adds one says here on what: a sentence is made of results, and is no result."""
+    imports, looked = set(), dict[str, set[str]]()
+    for path, tree in modules(*DECIDING).items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import) and "re" in (name.name for name in node.names):
+                imports.add(path)
+            called = node.func if isinstance(node, ast.Call) else None
+            decides = path.startswith(("analysis/", "results/"))
+            if decides and isinstance(called, ast.Attribute) and called.attr in LOOKS:
+                looked.setdefault(path, set()).add(ast.unparse(called.value))
+    assert imports == set(PATTERNS)
+    assert looked == LOOKED_INTO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,11 @@ from runners.design.session import SHARED
 from runners.readers.run import Run, Step, frame
 from runners.report.comparison import lines, sentence
 from runners.report.sentences import words_of
-from runners.results.answer import Needed, Verdict
-from runners.results.checks import of_comparison
-from runners.results.comparisons import answer_of, difference_of, differs
+from runners.results.answer import Answer, Asked, Needed, Question, Verdict
+from runners.results.checks import CheckName, Consequence, of_comparison
+from runners.results.cluster import passing_weighs_more
+from runners.results.comparisons import Cost, answer_of, costs_anything, difference_of, differs
+from runners.results.conclusion import conclude
 from runners.results.results import Results
 from runners.tests.fixtures.fake_rounds import with_summary
 from runners.tests.report import steps
@@ -205,4 +207,72 @@ def test_a_treatment_whose_responses_fail_is_not_faster(tmp_path: Path) -> None:
     answer = differs(("compare",), "two", "p50_us")(Results(bad))
     assert lines(comparison)[0].startswith("Responses that failed: 58")
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE and answer.needed == Needed.SUCCESSES
-    assert [check.ok for check in of_comparison(comparison) if check.about == "failed responses"] == [False]
+    assert [check.ok for check in of_comparison(comparison) if check.about == CheckName.FAILED] == [False]
+
+
+def test_a_treatment_that_fails_marks_the_answer_on_itself_and_none_on_another_treatment(tmp_path: Path) -> None:
+    run = steps.run(
+        tmp_path, [_start(tmp_path, n, {"one": 60.0, "two": 30.0, "three": 90.0}) for n in range(1, STARTS + 1)]
+    )
+    for step in run.steps:
+        targets = step.frames["targets"]
+        targets.loc[targets["target"] == "two", "non_2xx"] = round(0.58 * REQUESTS)
+    questions = (Asked(Question(name, "?"), differs(("compare",), name, "p50_us")) for name in ("two", "three"))
+    conclusion = conclude(run, {}, tuple(questions))
+    verdicts = {given.question.key: given.answer.verdict for given in conclusion.answers}
+    assert verdicts == {"two": Verdict.INCONCLUSIVE, "three": Verdict.YES}
+    (check,) = (check for check in conclusion.checks if check.about == CheckName.FAILED and check.failed)
+    assert check.consequence == Consequence.EXCLUDES and check.steps == conclusion.answers[1].answer.steps
+    assert conclusion.touched(check) == (1,)
+
+
+def test_a_start_that_is_left_out_is_no_step_of_the_answer(tmp_path: Path) -> None:
+    run = _run(tmp_path, two_us=90.0)
+    first, *others = run.steps
+    broken = dataclasses.replace(first, record=replace(first.record, valid=False))
+    answer = differs(("compare",), "two", "p50_us")(Results(dataclasses.replace(run, steps=(broken, *others))))
+    assert answer is not None and answer.verdict == Verdict.YES
+    assert answer.steps == tuple(step.name for step in others) and answer.count == STARTS - 1
+
+
+def test_what_gains_in_a_comparison_whose_control_differs_is_no_gain_that_may_cost_something(
+    block: Comparison, tmp_path: Path
+) -> None:
+    gain, cost = row("closed_loop_rps", Direction.HIGHER), row("cpu_us", Direction.HIGHER)
+    fine = dataclasses.replace(
+        block, name="fine", rows=(gain, cost), baseline="old", treatments=("new",), primary="closed_loop_rps",
+        steps=("fine-01",),
+    )  # fmt: skip
+    control = (row("closed_loop_rps", Direction.LOWER, 0.8, "old-control"),)
+    doubtful = dataclasses.replace(fine, name="doubtful", control=control, steps=("doubtful-01",))
+    (check,) = (check for check in of_comparison(doubtful) if check.about == CheckName.CONTROL)
+    assert check.failed and check.consequence == Consequence.EXCLUDES
+
+    def costs(*blocks: Comparison) -> Answer:
+        answer = costs_anything(_with(blocks, tmp_path))
+        assert answer is not None
+        return answer
+
+    both, alone = costs(fine, doubtful), costs(doubtful)
+    assert both.verdict == Verdict.YES and both.steps == ("fine-01",) and set(both.steps).isdisjoint(check.steps)
+    (worst,) = (piece for piece in both.evidence if isinstance(piece, Cost))
+    assert (worst.count, worst.gaining, worst.quantity.name) == (1, 1, "cpu_us")
+    assert alone.verdict == Verdict.INCONCLUSIVE and alone.steps == ()
+
+
+def test_of_cpu_time_that_is_not_compared_no_share_is_made(block: Comparison, tmp_path: Path) -> None:
+    cpu = dataclasses.replace(row("cpu_us", Direction.HIGHER), treatment="all-new")
+    less = dataclasses.replace(cpu, ratio=1.1, low=1.05, high=1.15)
+    blocks = [dataclasses.replace(block, name=name, rows=(own,)) for name, own in (("get", cpu), ("put", less))]
+    asked = passing_weighs_more("get", "put")
+    given = asked(_with(blocks, tmp_path))
+    assert given is not None and given.verdict == Verdict.YES
+    refused = dataclasses.replace(cpu, refused=(Refusal(Reason.FAILED, "all-new", (0.5,)),))
+    assert asked(_with((dataclasses.replace(blocks[0], rows=(refused,)), blocks[1]), tmp_path)) is None
+
+
+def _with(blocks: Sequence[Comparison], folder: Path) -> Results:
+    """Results of a run that measured these comparisons."""
+    results = Results(steps.run(folder, []))
+    results.__dict__["comparisons"] = tuple(blocks)
+    return results

@@ -10,7 +10,9 @@ from runners.analysis.facts import achieved_rps
 from runners.experiments import e03_executor_and_selectors as e03
 from runners.readers.reading import read_run
 from runners.report.sections import rounds_sections
-from runners.results.answer import Measure, Verdict
+from runners.results.answer import Asked, Measure, Question, Verdict
+from runners.results.checks import CheckName, Consequence
+from runners.results.conclusion import conclude
 from runners.results.loads import more_than, rates, times
 from runners.results.results import Results
 from runners.tests.execution.test_executor import Bench
@@ -67,3 +69,20 @@ def test_a_run_that_measured_puts_alone_still_answers_for_one_connection() -> No
 def test_a_run_without_such_loops_says_nothing(bench: Bench) -> None:
     run = read_run(bench.folder)
     assert more_than("by the pool", POOL, NONE)(Results(run)) is None and not list(rounds_sections(run))
+
+
+@pytest.mark.parametrize(("share", "rounds"), [(0.0, 0), (0.0009, 0), (0.0011, 1)])
+def test_a_loop_whose_responses_failed_is_of_no_round(bench: Bench, share: float, rounds: int) -> None:
+    bench.session().run(e03.closed_loops("published", 64))
+    run, starts = read_run(bench.folder), e03.LOOPS["published"].starts
+    loop = next(step for step in run.steps if step.name == "closed-put-64-blocking-one-r1")
+    summary = loop.frames["summary"]
+    loop.frames["summary"] = summary.assign(timeouts=share * summary["completed"])
+    left = times(run, POOL, NONE)
+    assert left is not None and len(left[1]) == 2 * (starts - rounds)
+    asked = more_than("by the pool", POOL, NONE)
+    conclusion = conclude(run, {}, (Asked(Question("pool", "More?"), asked),))
+    failing = [check for check in conclusion.checks if check.about == CheckName.FAILED and check.failed]
+    assert [check.steps for check in failing] == [(loop.name,)] * bool(share)
+    assert [check.consequence == Consequence.EXCLUDES for check in failing] == [bool(rounds)] * bool(share)
+    assert [conclusion.touched(check) for check in failing] == [() if rounds else (1,)] * bool(share)

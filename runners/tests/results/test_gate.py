@@ -17,7 +17,7 @@ from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row
 from runners.design.objective import ChangeLimit, Outcome
 from runners.report.comparison import judged, reason
 from runners.report.exports import comment
-from runners.results.checks import Check, Consequence
+from runners.results.checks import Check, CheckName, Consequence
 from runners.results.limits import Judgement, exit_code
 from runners.results.limits import judge as judge_all
 
@@ -157,15 +157,15 @@ def test_a_comment_is_short_and_says_every_change() -> None:
     control = tuple(row(name, 0.0, 0.02, "old-control") for name in QUANTITIES)
     comparison = compared(*rows, control=control)
     limits = [ChangeLimit.parse(text) for text in ("p50>+1%", "p90>+1%", "p99>+10%", "cpu>+3%", "errors>+1%")]
-    checks = [Check("second process of the baseline", False, place=name) for name in "abcdefgh"]
+    checks = [Check(CheckName.CONTROL, False, place=name) for name in "abcdefgh"]
     text = comment(comparison, judge(comparison, limits), checks)
     assert len(text.splitlines()) < 60
     assert rows[0].change in text and "failed" in text.splitlines()[0]
 
 
 def test_a_comment_names_the_checks_that_exclude_evidence_before_all_others() -> None:
-    notes = [Check("starts", False, place=name) for name in "abcd"]
-    checks = [*notes, Check("second process of the baseline", False, Consequence.EXCLUDES, place="last")]
+    notes = [Check(CheckName.STARTS, False, place=name) for name in "abcd"]
+    checks = [*notes, Check(CheckName.CONTROL, False, Consequence.EXCLUDES, place="last")]
     assert "“last”" in comment(compared(row("p50_us", 0.1, 0.02)), (), checks)
 
 
@@ -182,7 +182,7 @@ def test_hostile_names_reach_no_comment_unescaped() -> None:
     text = comment(
         comparison,
         judge(comparison, [ChangeLimit.parse("p99>+1%")]),
-        [Check("second process of the baseline", False, place=HOSTILE)],
+        [Check(CheckName.CONTROL, False, place=HOSTILE)],
     )
     assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text
 

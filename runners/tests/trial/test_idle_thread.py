@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -31,12 +32,12 @@ def test_work_is_done_on_a_thread_of_idle_priority_and_the_asking_thread_keeps_i
 
 def test_whoever_asks_does_the_work_that_the_thread_finds_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that never runs stands for a machine without an idle moment."""
-    by: list[int] = []
+    by: list[tuple[int, int]] = []
     monkeypatch.setattr(ThreadPoolExecutor, "_adjust_thread_count", lambda _self: None)
-    with idle_thread(lambda: by.append(threading.get_ident())) as request:
-        for _ in range(3):
-            request()
-    assert by == [threading.get_ident()] * 2
+    with idle_thread(lambda second: by.append((second, threading.get_ident()))) as request:
+        for second in range(5):
+            request(second)
+    assert by == [(second, threading.get_ident()) for second in (1, 3)], "each at most once, and at once"
 
 
 def test_nothing_is_done_twice_at_a_time() -> None:
@@ -71,3 +72,33 @@ def test_what_the_work_raises_is_raised_at_the_end_and_hides_nothing_else() -> N
         request()
         assert done.wait(WAIT_S)
         raise KeyError("other")
+
+
+def test_an_error_of_the_work_is_raised_by_the_next_call_so_that_no_later_work_is_dropped() -> None:
+    def work() -> None:
+        raise ValueError("broken display")
+
+    refused = 0
+    with pytest.raises(ValueError, match="broken display"), idle_thread(work) as request:
+        for _ in range(int(WAIT_S / 0.01)):
+            refused += 1
+            request()
+            time.sleep(0.01)
+    assert 1 < refused < WAIT_S / 0.01
+
+
+def test_an_error_of_work_that_the_caller_does_is_raised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(second: int) -> None:
+        done.append(second)
+        if second == 1:
+            raise ValueError("broken display")
+
+    done: list[int] = []
+    monkeypatch.setattr(ThreadPoolExecutor, "_adjust_thread_count", lambda _self: None)
+    with idle_thread(work) as request:
+        request(0)
+        with pytest.raises(ValueError, match="broken display"):
+            request(1)
+        for second in (2, 3):
+            request(second)
+    assert done == [1, 3]

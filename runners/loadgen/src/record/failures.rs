@@ -87,6 +87,21 @@ impl Cause {
     }
 }
 
+/// What a failure looked like.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The system's words, or the bytes that came; empty where the cause says all.
+    pub text: String,
+    /// The protocol that bytes which are no HTTP/1.1 look like, if that is known.
+    pub protocol: Option<&'static str>,
+}
+
+impl<T: ToString> From<T> for Seen {
+    fn from(words: T) -> Self {
+        Seen { text: words.to_string(), protocol: None }
+    }
+}
+
 /// All failures of one cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -94,8 +109,8 @@ pub struct Failure {
     pub count: u64,
     /// When the first came, in nanoseconds from the start of the window.
     pub first_ns: u64,
-    /// What the first looked like: the system's words, or the bytes that came; empty where the cause says all.
-    pub first: String,
+    /// What the first looked like.
+    pub first: Seen,
 }
 
 /// Failures by cause.
@@ -104,7 +119,7 @@ pub struct Failures([Option<Box<Failure>>; CAUSES.len()]);
 
 impl Failures {
     /// Counts failures; `describe` is asked for the first of a cause only.
-    pub fn count(&mut self, cause: Cause, count: u64, at_ns: u64, describe: impl FnOnce() -> String) {
+    pub fn count(&mut self, cause: Cause, count: u64, at_ns: u64, describe: impl FnOnce() -> Seen) {
         let known = self.0[cause as usize]
             .get_or_insert_with(|| Box::new(Failure { count: 0, first_ns: at_ns, first: describe() }));
         known.count += count;
@@ -141,11 +156,12 @@ impl Failures {
 }
 
 /// Bytes that are no HTTP/1.1 response: what protocol they look like, if that is known, and the first of them as text.
-pub fn shown(bytes: &[u8]) -> String {
+pub fn shown(bytes: &[u8]) -> Seen {
     let text = bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii();
     let more = if bytes.len() > SHOWN_BYTES { "..." } else { "" };
-    let protocol = protocol(bytes).map_or(String::new(), |name| format!("it looks like {name}: "));
-    format!("{protocol}\"{text}\"{more}")
+    let protocol = protocol(bytes);
+    let looks = protocol.map_or(String::new(), |name| format!("it looks like {name}: "));
+    Seen { text: format!("{looks}\"{text}\"{more}"), protocol }
 }
 
 /// The protocol that some first bytes are of.
@@ -174,9 +190,9 @@ mod tests {
         sum.count(Cause::Reset, 1, 500, || "later".into());
         other.count(Cause::Reset, 2, 100, || "earlier".into());
         other.count(Cause::Reset, 1, 50, || panic!("described once"));
-        other.count(Cause::Timeout, 1, 900, String::new);
+        other.count(Cause::Timeout, 1, 900, Seen::default);
         sum.add(&other);
-        let all: Vec<_> = sum.iter().map(|(cause, failure)| (cause, failure.count, failure.first.as_str())).collect();
+        let all: Vec<_> = sum.iter().map(|(cause, seen)| (cause, seen.count, seen.first.text.as_str())).collect();
         assert_eq!(all, [(Cause::Reset, 4, "earlier"), (Cause::Timeout, 1, "")]);
         assert!(CAUSES.iter().enumerate().all(|(index, cause)| *cause as usize == index));
     }
@@ -184,12 +200,13 @@ mod tests {
     #[test]
     fn protocols_are_recognised_by_their_first_bytes() {
         assert_eq!(
-            shown(b"\0\0\x12\x04\0\0\0\0\0rest"),
+            shown(b"\0\0\x12\x04\0\0\0\0\0rest").text,
             r#"it looks like HTTP/2: "\x00\x00\x12\x04\x00\x00\x00\x00\x00rest""#
         );
-        assert_eq!(shown(b"\x15\x03\x01\0\x02\x02F"), r#"it looks like TLS (https): "\x15\x03\x01\x00\x02\x02F""#);
-        assert_eq!(shown(b"SSH-2.0-OpenSSH_9\r\n"), r#"it looks like SSH: "SSH-2.0-OpenSSH_9\r\n""#);
-        assert_eq!(shown(b"HTTP/1.1 two"), r#""HTTP/1.1 two""#);
-        assert!(shown(&[b'x'; 1000]).len() < 80);
+        assert_eq!(shown(b"\x15\x03\x01\0\x02\x02F").text, r#"it looks like TLS (https): "\x15\x03\x01\x00\x02\x02F""#);
+        assert_eq!(shown(b"SSH-2.0-OpenSSH_9\r\n").text, r#"it looks like SSH: "SSH-2.0-OpenSSH_9\r\n""#);
+        assert_eq!(shown(b"HTTP/1.1 two").text, r#""HTTP/1.1 two""#);
+        assert!(shown(&[b'x'; 1000]).text.len() < 80);
+        assert_eq!([shown(b"SSH-2.0").protocol, shown(b"it looks like SSH: ").protocol], [Some("SSH"), None]);
     }
 }

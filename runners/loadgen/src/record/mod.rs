@@ -14,7 +14,7 @@ mod requests;
 pub use collector::{Collected, Collection, Collector, Intervals, Logs, Pool, Summary, Times};
 pub use comparison::{CarryOver, Comparison, Interval95, Ratio};
 pub use distribution::{Distribution, Percentile, rank, value_at_rank};
-pub use failures::{Cause, Failure, Failures, shown};
+pub use failures::{Cause, Failure, Failures, Seen, shown};
 pub use interval::{CLASSES, Counts, DIGITS, Errors, Interval, Measured, Pair, TENTHS, new_histogram};
 pub use requests::{CHUNK_REQUESTS, Chunks, Fate, Request};
 

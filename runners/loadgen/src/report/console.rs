@@ -289,7 +289,8 @@ fn reservations(out: &mut String, run: &Run) -> std::fmt::Result {
 /// A line for each cause of failures.
 fn failures(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     for (cause, failure) in outcome.failures.iter() {
-        let first = if failure.first.is_empty() { String::new() } else { format!(": {}", failure.first) };
+        let text = &failure.first.text;
+        let first = if text.is_empty() { String::new() } else { format!(": {text}") };
         let at = format_us(failure.first_ns as f64 / 1e3);
         writeln!(out, "{PREFIX} {} x {}, the first after {at}{first}", failure.count, cause.name())?;
     }

@@ -128,7 +128,7 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
     let failures = outcome.failures.iter().map(|(cause, failure)| {
         json!({
             "cause": cause.name(), "counted_as": cause.counted_as(), "count": failure.count,
-            "first_s": failure.first_ns as f64 / 1e9, "first": failure.first,
+            "first_s": failure.first_ns as f64 / 1e9, "first": failure.first.text, "protocol": failure.first.protocol,
         })
     });
     let fields = json!({

@@ -99,7 +99,7 @@ impl Worker {
         connection.since_ns = now;
         connection.moves = control.moves();
         if let Err(error) = self.io.connect(index, &control.address()) {
-            self.fail(index, (Cause::of_connect(&error), error.to_string()), now);
+            self.fail(index, (Cause::of_connect(&error), error.into()), now);
         }
     }
 

@@ -5,13 +5,13 @@ use super::{TICK_NS, Worker};
 use crate::clock::monotonic_ns;
 use crate::http::Response;
 use crate::io::{Arrived, Event, ReceiveClock};
-use crate::record::{CHUNK_REQUESTS, Cause, Fate, Measured, Request, shown};
+use crate::record::{CHUNK_REQUESTS, Cause, Fate, Measured, Request, Seen, shown};
 
 /// With `-n`, which may have no other end: so many time-outs without any response end the run.
 const GIVE_UP_AFTER_TIMEOUTS: u64 = 10;
 
 /// Why a request or a connection failed: the cause, and what the report adds to it.
-pub(super) type Failed = (Cause, String);
+pub(super) type Failed = (Cause, Seen);
 
 /// What an event means, once its bytes are parsed.
 enum Meaning {
@@ -19,8 +19,8 @@ enum Meaning {
     /// Bytes came, and as many whole responses as are listed.
     Read {
         /// What followed the last of them.
-        surplus: Option<String>,
-        failed: Option<String>,
+        surplus: Option<Seen>,
+        failed: Option<Seen>,
     },
     Closed,
     Failed(Failed),
@@ -71,7 +71,9 @@ impl Worker {
                         Err(error) => {
                             let first = connection.parser.unfinished_head();
                             let bytes = if first.is_empty() { rest } else { first };
-                            break Meaning::Read { surplus: None, failed: Some(format!("{error}; {}", shown(bytes))) };
+                            let mut seen = shown(bytes);
+                            seen.text = format!("{error}; {}", seen.text);
+                            break Meaning::Read { surplus: None, failed: Some(seen) };
                         }
                     }
                 }
@@ -86,11 +88,11 @@ impl Worker {
                 }
                 None => Meaning::Closed,
             },
-            Event::ConnectFailed(error) => Meaning::Failed((Cause::of_connect(&error), error.to_string())),
+            Event::ConnectFailed(error) => Meaning::Failed((Cause::of_connect(&error), error.into())),
             // A reset of a connection that nothing was asked of is as good as a close.
             Event::ReadFailed(_) if connection.state == State::Idle => Meaning::Closed,
-            Event::ReadFailed(error) => Meaning::Failed((Cause::of_read(&error), error.to_string())),
-            Event::WriteFailed(error) => Meaning::Failed((Cause::Write, error.to_string())),
+            Event::ReadFailed(error) => Meaning::Failed((Cause::of_read(&error), error.into())),
+            Event::WriteFailed(error) => Meaning::Failed((Cause::Write, error.into())),
         };
         let now = monotonic_ns();
         // A stamp from before the send or from the future means that the wall clock was set meanwhile.
@@ -112,7 +114,7 @@ impl Worker {
             Meaning::Read { surplus, failed } => self.read(index, times, surplus, failed),
             Meaning::Connected => self.connected(index, now),
             Meaning::Closed if self.connections[index].state == State::Busy => {
-                self.fail(index, (Cause::ClosedEarly, String::new()), now);
+                self.fail(index, (Cause::ClosedEarly, Seen::default()), now);
             }
             // A server may close a connection on which nothing is due.
             Meaning::Closed => {
@@ -125,7 +127,7 @@ impl Worker {
 
     /// Bytes were read, and responses with them.
     #[inline]
-    fn read(&mut self, index: usize, times: ReceiveTimes, surplus: Option<String>, failed: Option<String>) {
+    fn read(&mut self, index: usize, times: ReceiveTimes, surplus: Option<Seen>, failed: Option<Seen>) {
         let now = times.read_ns;
         for number in 0..self.responses.len() {
             let response = self.responses[number];
@@ -151,7 +153,7 @@ impl Worker {
         }
         if self.connections[index].outstanding() > 0 {
             // The server closes after this response, and those to the requests behind it will never come.
-            self.fail(index, (Cause::ClosedEarly, String::new()), now);
+            self.fail(index, (Cause::ClosedEarly, Seen::default()), now);
         } else if last.keep_alive && !spoiled && !self.was_moved(index) {
             self.on_free(index, now);
         } else {
@@ -305,8 +307,8 @@ impl Worker {
                 continue;
             }
             match connection.state {
-                State::Connecting => self.fail(index, (Cause::ConnectTimeout, String::new()), now),
-                State::Busy => self.fail(index, (Cause::Timeout, String::new()), now),
+                State::Connecting => self.fail(index, (Cause::ConnectTimeout, Seen::default()), now),
+                State::Busy => self.fail(index, (Cause::Timeout, Seen::default()), now),
                 _ => {}
             }
         }

@@ -272,7 +272,7 @@ impl Worker {
             interval.counts.warmup_sent += count;
         }
         if let Err(error) = self.io.send(index, text) {
-            self.fail(index, (Cause::Write, error.to_string()), sent_ns);
+            self.fail(index, (Cause::Write, error.into()), sent_ns);
         } else if let Some(due) = self.next_due_ns(index).filter(|due| *due < self.window.end_ns) {
             self.set_timer(index, due);
         }

@@ -23,16 +23,17 @@ fn against(first_bytes: &'static [u8]) -> Run {
 #[test]
 fn what_is_no_http_1_is_shown_with_the_protocol_that_it_looks_like() {
     for (bytes, protocol, text) in [
-        (&b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80"[..], "HTTP/2", r"\x00\x00\x12\x04"),
-        (b"\x15\x03\x01\0\x02\x02F", "TLS", r"\x15\x03\x01"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", "SSH", "SSH-2.0-OpenSSH_9.6"),
-        (b"hello, who is there?\r\n", "hello", "hello, who is there?"),
+        (&b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80"[..], Some("HTTP/2"), r"\x00\x00\x12\x04"),
+        (b"\x15\x03\x01\0\x02\x02F", Some("TLS (https)"), r"\x15\x03\x01"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", Some("SSH"), "SSH-2.0-OpenSSH_9.6"),
+        (b"hello, who is there?\r\n", None, "hello, who is there?"),
     ] {
         let run = against(bytes);
         assert_eq!(run.code, Some(4));
         let failure = failure(&run, "no HTTP/1.1 response");
         let first = failure["first"].as_str().expect("text");
-        assert!(first.contains(protocol) && first.contains(text), "{first}");
+        assert!(first.contains(protocol.unwrap_or(text)) && first.contains(text), "{first}");
+        assert_eq!(failure["protocol"].as_str(), protocol);
         assert_eq!(failure["count"].as_u64(), Some(run.count("/errors/parse")));
         assert!(failure["first_s"].as_f64().is_some_and(|first_s| (0.0..10.0).contains(&first_s)), "{failure}");
         assert!(run.stderr.contains(text), "{}", run.stderr);
