@@ -247,13 +247,11 @@ class Reference(Generator):
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(
-            f"reference client {self.name}",
-            spec,
-            (spec.rate_rps is None, "it can't send in closed loop"),
+            f"reference client {self.name}", spec, (spec.rate_rps is None, "it can't send in closed loop"),
             (spec.script is not None, "it sends one fixed request and runs no script"),
             (spec.threads != 1, "it has one thread"),
             (self.name == "blocking" and spec.connections != 1, "it has one connection"),
-        )
+        )  # fmt: skip
         return [
             shown(self.path),
             *("--kind", self.name, "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),

@@ -83,13 +83,10 @@ def run_of(
         rate = requests / elapsed_s
     fields = {"duration_s": elapsed_s, **fields, "elapsed_s": elapsed_s, "requests_per_s": rate}
     known = dict(rows) if max_us is None else {**rows, 1.0: max_us}
-    return ConsoleReport(
-        tool=tool,
-        command=command_of(tool, offered_rps),
-        latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us),
-        latencies=Latencies(rows=tuple(sorted(known.items())), total_count=samples),
-        **fields,
-    )
+    latency = None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us)
+    latencies = Latencies(rows=tuple(sorted(known.items())), total_count=samples)
+    command = command_of(tool, offered_rps)
+    return ConsoleReport(tool=tool, command=command, latency=latency, latencies=latencies, **fields)
 
 
 def known_levels(samples: int) -> Iterator[float]:
