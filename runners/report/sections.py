@@ -39,7 +39,9 @@ def rounds_sections(run: Run) -> Iterator[Section]:
     series = [("mean of the rounds, with its 95 % interval", style.BLUE, values)]
     known = ends if all(map(math.isfinite, sum(ends, ()))) else ()  # one round has no interval
     shown = style.bars(names, series, words.rounded_rate, "requests per second", heading, ends=known)
-    yield Section(loads.RATES, "Closed loops in rounds", figures=(shown.at(loads.RATES),))
+    bars = "; ".join(f"{name} {words.rounded_rate(value)}" for name, value in zip(names, values, strict=True))
+    figure = shown.headed(heading, f"Closed-loop rates, means of the rounds. {bars}.").at(loads.RATES)
+    yield Section(loads.RATES, "Closed loops in rounds", figures=(figure,))
 
 
 def outage_title(death: Outage) -> str:

@@ -186,7 +186,7 @@ def bars(
         axes.plot([low, high], [place, place], color=INK, linewidth=1.6)
     for name, at, colour, dash in marks:
         axes.axvline(at, color=colour, linestyle=dash, linewidth=1.2, label=name)
-    rows(axes, [plain(label, 42) for label in labels])
+    rows(axes, [plain(label, 48) for label in labels])
     axes.set(xlim=(0, 1.16 * max(most)), xlabel=axis)
     axes.xaxis.set_major_formatter(axis_count)
     legend(figure, 4, 8)

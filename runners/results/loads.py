@@ -71,6 +71,7 @@ def rates(run: Run) -> dict[Loop, Bounded]:
     """Return {closed loop: geometric mean of its rates over rounds (per second)}, for loops measured in rounds."""
     steps = [step for step in run.find(kind=CLOSED) if step.record.round is not None]
     loops = dict.fromkeys((step.subject, step.record.connections or 0, step.workload) for step in steps)
+    loops = dict.fromkeys(sorted(loops, key=lambda loop: (-loop[1], loop[2])))
     by_loop = {loop: list(map(facts.achieved_rps, _by_round(run, loop).values())) for loop in loops}
     return {loop: geometric_mean(values) for loop, values in by_loop.items() if values}
 

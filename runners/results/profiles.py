@@ -16,7 +16,7 @@ from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOAD, LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import batches
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
+from runners.results.answer import Answer, Basis, Bound, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
 PROFILER, MUCH = "profiler", 0.05  # above this share of the samples, figures give the profiler's own share
@@ -28,6 +28,7 @@ SOCKETS = ("socket read", "socket write")
 #: The work of receiving a request and making its response, apart from sockets and the store.
 HTTP = ("HTTP parsing", "handler", "response")
 MOST = 0.5
+LEAST_WAIT_US = 0.1  # of a request, below which a mean wait for locks is not told apart from none
 #: Anchor of the figure of CPU time per request by category.
 CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
@@ -182,8 +183,9 @@ def takes_most(
     for step in sorted(recorded if asked.event == LOCK else (), key=lambda step: -facts.profile_samples(step, LOCK)):
         load = f"{step.workload.upper()} of {facts.engine_name(step.subject)} at {words.rate(facts.offered_rps(step))}"
         in_store = together(step, asked.categories, LOCK) or Bounded(0.0)
-        waited_us = in_store.value * _waited_us(step)
-        evidence.append(Measure(f"mean wait of a request in the store, {load}:", waited_us, Unit.LATENCY_US))
+        waited_us, label = in_store.value * _waited_us(step), f"mean wait of a request in the store, {load}:"
+        bound = Bound.AT_MOST if waited_us < LEAST_WAIT_US else Bound.EXACT
+        evidence.append(Measure(label, max(LEAST_WAIT_US, waited_us), Unit.LATENCY_US, bound=bound))
     verdict = Verdict.of(min(share.low for share in above), max(share.high for share in above))
     figure = None if asked.event == LOCK else CPU_FIGURE
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)
