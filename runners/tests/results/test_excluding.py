@@ -138,7 +138,7 @@ def test_failed_responses_exclude_a_load_above_one_of_a_thousand_and_are_noted_b
     assert decided_by_what_is_excluded(conclusion) == []
 
 
-def test_what_a_load_read_from_the_disk_is_not_given_by_its_failures(tmp_path: Path) -> None:
+def test_what_a_load_whose_responses_failed_read_from_the_disk_is_not_known(tmp_path: Path) -> None:
     for failed, known in ((FEW, True), (MANY, False)):
         made = load(tmp_path, "one", 60.0, failed=failed, workload="get")
         after = replace(made.record.process_after, read_bytes=4_096)

@@ -145,7 +145,7 @@ impl Failures {
     /// The first of all in words: its cause, and what it looked like.
     pub fn first(&self) -> Option<String> {
         let (cause, failure) = self.iter().min_by_key(|(_, failure)| failure.first_ns)?;
-        let seen = if failure.first.is_empty() { String::new() } else { format!(": {}", failure.first) };
+        let seen = if failure.first.text.is_empty() { String::new() } else { format!(": {}", failure.first.text) };
         Some(format!("{}{seen}", cause.name()))
     }
 
