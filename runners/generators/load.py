@@ -99,12 +99,9 @@ Sender = Callable[..., LoadOutcome]
 
 
 def run_load(
-    generator: Generator,
-    spec: LoadSpec,
-    folder: StepFolder,
-    *,
+    generator: Generator, spec: LoadSpec, folder: StepFolder, *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
-) -> LoadOutcome:
+) -> LoadOutcome:  # fmt: skip
     """Run a generator until its load ends; raw output goes to `folder`. Raises MeasureError if the generator can't run.
 
     `tick(generator_pid, elapsed_s)` is called once a second; if the call returns False, the load is stopped early.

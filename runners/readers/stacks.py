@@ -127,11 +127,9 @@ def wilson(share: float, samples: float) -> tuple[float, float]:
 
 
 def shares_frame(
-    stacks: pd.DataFrame,
-    recorded: Mapping[str, int] | None = None,
-    rules: Classifier | None = None,
+    stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Return the `shares` data frame: for each event (such as cpu) and category, the category's share (0..1) of stacks.
 
     `recorded` has the number of samples by event. `timed`, the `samples` data frame, gives bounds by batch means.

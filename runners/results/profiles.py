@@ -28,7 +28,7 @@ SOCKETS = ("socket read", "socket write")
 #: The work of receiving a request and making its response, apart from sockets and the store.
 HTTP = ("HTTP parsing", "handler", "response")
 MOST = 0.5
-LEAST_WAIT_US = 0.1  # of a request, below which a mean wait for locks is not told apart from none
+LEAST_WAIT_US = 0.1  # of a request, below which a mean wait for locks is not distinguished from none
 #: Anchor of the figure of CPU time per request by category.
 CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"

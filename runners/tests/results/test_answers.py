@@ -151,7 +151,6 @@ PATTERNS = {
     "design/setting.py": "characters that the name of a setting can't have",
     "design/target.py": "characters that the name of a target can't have",
     "design/yaml_file.py": "where in a user's file msgspec found an error, which its message alone says",
-    "experiments/references.py": "names in README.md's findings, which are explained there",
 }
 #: What is done to texts for readers so that they are shown, which decides nothing.
 SHOWN = {"plan.title.partition(':')", "sentence(comparison, row).removesuffix('.')"}
