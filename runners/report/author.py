@@ -21,8 +21,8 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
     answered = [answer for _, answer in numbered if answer.answer.verdict != Verdict.INCONCLUSIVE]
     if not any(answer.question.claim for answer in answered):
         return ()
-    # the main conclusion first, then what was wrong
-    numbered.sort(key=lambda pair: (not pair[1].question.headline, pair[1].agrees is not False))
+    # the main conclusion first, then what was wrong, measured anew, and right
+    numbered.sort(key=lambda pair: (not pair[1].question.headline, (False, None, True).index(pair[1].agrees)))
     return (*_measured(conclusion.results), *_claims(numbered), *_advice(numbered))
 
 
@@ -53,25 +53,21 @@ def _measured(results: Results) -> Iterator[str]:
 
 
 def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
-    decided = [pair for pair in numbered if pair[1].agrees is not None or _headline(pair[1])]
+    claims = [pair for pair in numbered if pair[1].question.claim and pair[1].measured]
+    decided = [pair for pair in claims if pair[1].answer.verdict != Verdict.INCONCLUSIVE]
     for number, answered in decided[:MOST_CLAIMS]:
         question = answered.question
         why = question.yes if answered.answer.verdict == Verdict.YES else question.no
         yield f"{_word(answered)} (question {number}). Your report: {words.sentence(question.claim)} Here: {why}"
-    left = decided[MOST_CLAIMS:] + [pair for pair in numbered if pair[1].question.claimed and pair[1].agrees is None]
+    left = decided[MOST_CLAIMS:] + [pair for pair in claims if pair not in decided]
     rest = facts.grouped(left, lambda pair: _word(pair[1]).lower())
     if parts := [f"{word}: {numbered_questions(n for n, _ in pairs)}" for word, pairs in rest.items()]:
         yield words.sentence(f"besides, {'; '.join(parts)}")
 
 
-def _headline(answered: Answered) -> bool:
-    question, verdict = answered.question, answered.answer.verdict
-    return question.headline and bool(question.claim) and verdict != Verdict.INCONCLUSIVE
-
-
 def _word(answered: Answered) -> str:
     if answered.agrees is None:
-        return "Measured anew" if _headline(answered) else "Not decided here"
+        return "Not decided here" if answered.answer.verdict == Verdict.INCONCLUSIVE else "Measured anew"
     return "Right" if answered.agrees else "Not reproduced here" if answered.question.observed else "Wrong"
 
 

@@ -52,7 +52,7 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return in words what bounds a knee: longer steps, or else a closed loop; if nothing does, "not confirmed"."""
     missed = "objective missed" if knee.limit == Limit.LONGER_STEP else ""
     refuting = ladder.known.refuting if missed and ladder.known else None
-    stalled = " during stalls of the machine" if refuting is not None and refuting.busy < 1 else ""
+    stalled = ", the machine's stalls left out" if refuting is not None and refuting.busy < 1 else ""
     bounding = {knee.confirmed_by: ("objective met", ""), knee.refuted_by: (missed, stalled)}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [

@@ -167,7 +167,7 @@ def _(ratio: KneeRatio) -> str:
         else:
             text = f"knee of {text}, {changed(change.value, change.low, change.high)}"
     unconfirmed = [name for name, knee in pairs if knee.only_short]
-    lower = f"longer ones may show a lower one, by up to {words.percent(1 - LONGER)}"
+    lower = f"longer ones may show a lower one, by up to {words.percent(1 - LONGER)}, which the change allows for"
     only_short = f"; short steps alone show the knee of {words.listed(unconfirmed)}, and {lower}"
     return text + only_short * bool(unconfirmed)
 
@@ -182,7 +182,7 @@ def _(rate: PublishedRate) -> str:
     name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
         reached = words.rate(rate.closed_loop_rps)
-        return f"{name} reaches {reached} in closed loop here, and {wanted} is the highest published rate that was kept"
+        return f"{name} reaches {reached} in closed loop here; the author's server kept {wanted}"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 

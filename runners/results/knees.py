@@ -104,7 +104,7 @@ def _places(step: Step) -> int:
 
 def _refused(step: Step, share: float) -> Measure:
     on = words.connections(step.record.connections)
-    refused = Measure(f"{facts.engine_name(step.subject)} on {on} refused", share, Unit.SHARE)
+    refused = Measure(f"{step.workload.upper()} on {on}: {facts.engine_name(step.subject)} refused", share, Unit.SHARE)
     return refused.out_of(facts.offered_rps(step), Unit.RATE_RPS)
 
 

@@ -91,17 +91,17 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     line, median_us = instrument.timer_fit(report.spectrum_frame()), report.latencies.at(0.5)
     if line is None or median_us is None or not line.is_millisecond_timer:
         return None
-    median, steps = Measure("published median", median_us, Unit.LATENCY_US), [name]
+    even = f"an even spread over {words.latency(line.width_us)}, as published up to p90, has a median of"
+    published = Measure("the published median", median_us, Unit.LATENCY_US)
+    median, steps = Measure(even, line.width_us / 2, Unit.LATENCY_US).against(published), [name]
     loads = results.run.find(workload=workload, profiled=False)
     known = (step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None)
     ours = [step for step in known if steadiness(step).steady is not False]
     fits = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
     own = next((step for step, fit in fits if fit is not None and not fit.is_millisecond_timer), None)
     if own is not None:
-        median = median.against(_median_of(own, results))
         steps.append(own.name)
-    spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
-    measures = (*_added_here(results), median, spread)
+    measures = (median, *_added_here(results), *([_median_of(own, results)] if own is not None else []))
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=tuple(steps), figure=f"spectrum-{workload}")
 
 
@@ -112,7 +112,7 @@ def _added_here(results: Results) -> Iterator[Measure]:
 
 
 def _median_of(step: Step, results: Results) -> Measure:
-    label = f"the one here by truepace, the lab's generator, at {words.rate(facts.offered_rps(step))}:"
+    label = f"the median here by truepace, the lab's generator, at {words.rate(facts.offered_rps(step))}:"
     value = facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.run.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
