@@ -98,7 +98,7 @@ def questions() -> tuple[Asked, ...]:
         "sockets": with_more(takes_most(profiles.SOCKETS_CPU), takes_most(profiles.POLLING_CPU)),
         "alloc": with_more(takes_most(profiles.HTTP_BYTES), response),
         "copies": comparisons.parts_differ(
-            Verdict.of_any, {"put-copies": "PUT", "get-copies": "GET"}, None, CPU, also=("allocated_bytes",)
+            Verdict.of_any, {"put-copies": "PUT", "get-copies": "GET"}, None, "allocated_bytes", also=(CPU,)
         ),
         "merge-tail": either(
             tails.merges_out_of_reach(f"{VOLUME}-rocksdb", "put"),

@@ -181,8 +181,8 @@ def knee_words(knee: Knee) -> str:
 def _(rate: PublishedRate) -> str:
     name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
-        reached = words.rate(rate.closed_loop_rps)
-        return f"{name} reaches {reached} in closed loop here; the author's server kept {wanted}"
+        reached = words.rounded_rate(rate.closed_loop_rps)
+        return f"{name} reaches {reached} in closed loop here, where the author's server kept {wanted}"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 

@@ -230,7 +230,7 @@ def _text(readings: TwoReadings) -> str:
     step, rounds = readings.loads[-1], readings.median.rounds
     load = f"{facts.title(step)} at {words.rate(facts.offered_rps(step))}"
     on = words.connections(step.record.connections)
-    counted = f"{words.several(rounds, 'round')} give the interval" if rounds > 1 else "one round has no interval"
+    counted = "one round has no interval" if rounds == 1 else f"in brackets the range of {words.count(rounds)} rounds"
     read = ", ".join(map(_added, readings.differences))
     added_us, in_one = readings.median.added_us, " in the one round" if rounds == 1 else ""
     heading = f"wrk2 reads a {'higher' if added_us.value > 0 else 'lower'} median than truepace{in_one}"

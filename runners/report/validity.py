@@ -64,7 +64,7 @@ def failed_checks(conclusion: Conclusion) -> Iterator[str]:
         if touched := sorted({number for check in checks for number in conclusion.touched(check)}):
             yield f"{text} It touches {numbered_questions(touched)}."
         elif conclusion.answers:
-            harmless.append(f"{text} No verdict rests on it.")
+            harmless.append(f"{text} No answer uses what it excludes.")
         else:
             yield f"{text} It counts for all of this report."
     yield from harmless
