@@ -21,8 +21,8 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
     answered = [answer for _, answer in numbered if answer.answer.verdict != Verdict.INCONCLUSIVE]
     if not any(answer.question.claim for answer in answered):
         return ()
-    # the main conclusion first, then what was wrong, measured anew, and right
-    numbered.sort(key=lambda pair: (not pair[1].question.headline, (False, None, True).index(pair[1].agrees)))
+    # the main conclusion first, then what was wrong, then what was right
+    numbered.sort(key=lambda pair: (not pair[1].question.headline, (False, True, None).index(pair[1].agrees)))
     return (*_measured(conclusion.results), *_claims(numbered), *_advice(numbered))
 
 

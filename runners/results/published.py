@@ -91,7 +91,7 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     line, median_us = instrument.timer_fit(report.spectrum_frame()), report.latencies.at(0.5)
     if line is None or median_us is None or not line.is_millisecond_timer:
         return None
-    even = f"an even spread over {words.latency(line.width_us)}, as published up to p90, has a median of"
+    even = f"an even spread over {words.latency(line.width_us)}, as of p0 to p90, has the median"
     published = Measure("the published median", median_us, Unit.LATENCY_US)
     median, steps = Measure(even, line.width_us / 2, Unit.LATENCY_US).against(published), [name]
     loads = results.run.find(workload=workload, profiled=False)
