@@ -144,7 +144,7 @@ def test_an_end_of_hey_that_came_late_is_named(command: str, total: str, hung: s
     assert "SMP003" not in remarks(text)
 
 
-def test_a_number_of_samples_is_not_said_to_be_unknown_beside_an_estimate_of_it() -> None:
+def test_a_number_of_samples_is_not_said_to_be_unknown_next_to_an_estimate_of_it() -> None:
     cut = HEALTHY[: HEALTHY.index("  Detailed")]
     assert said(cut, "SMP002") == (
         "percentiles without their number of samples: on how many responses p99.9 rests is not printed"
