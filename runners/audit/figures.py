@@ -22,7 +22,7 @@ SLOW_US = 50_000.0
 BUSY = 0.5  # share of connections; if more are busy on average, requests wait for a free one and leave late
 TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
 AT_BOUND = 0.98  # a maximum from this share of the time-out on may be that of requests that timed out
-JUST_OVER = 1.001  # a late timer may report a time-out up to this factor later
+JUST_OVER = 1.02  # a late timer may report a time-out up to this factor later
 BROKE_OFF = 0.5  # share of the planned duration; a run that ended earlier offered nothing in the rest of it
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
@@ -78,7 +78,7 @@ def exceeded(output: Output) -> bool:
         return False
     if requests and elapsed_s:
         achieved = min(achieved, requests / elapsed_s)  # a mean of intervals may exceed it
-    at_once = (output.connections or 0) / (requests or math.inf)  # a connection need not wait with its first request
+    at_once = (output.connections or 1) / (requests or math.inf)  # a connection need not wait with its first request
     return achieved * (1 - at_once) > BEYOND * offered
 
 
@@ -115,7 +115,7 @@ def fell_short(output: Output) -> bool:
     offered, achieved = output.offered_rps, _responded_rps(output)
     if not is_open_loop(output) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
         return False
-    if timed_out(output):
+    if failed_share(output) == 1 and timeout_at(output, at(output, 0.5) or 0.0):
         return False
     lost, after = lost_s(output), rate_after_warm_up(output)
     median = None if slow_from_the_start(output) else at(output, 0.5)
@@ -162,16 +162,17 @@ def left_out(output: Output) -> int | None:
     return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
 
 
-def timeout_at(output: Output, latency_us: float, limit_s: float | None) -> float | None:
-    """Return the time-out (s) at which a latency lies: `limit_s`, or one that the tool printed; None if at none."""
-    printed = (int(ms) / 1e3 for line in output.report.diagnostics for ms in _TIMED_OUT.findall(line))
-    limits_s = (limit_s or 0.0, *printed)
-    return next((s for s in limits_s if 0 < AT_BOUND * s <= latency_us / 1e6 <= JUST_OVER * s), None)
-
-
-def timed_out(output: Output) -> bool:
-    """Return whether the median is at a time-out: half of the requests had no response."""
-    return timeout_at(output, at(output, 0.5) or 0.0, facts(output.tool).timeout_s) is not None
+def timeout_at(output: Output, latency_us: float) -> float | None:
+    """Return the time-out (s) at which a latency lies; None if at none, or if no request failed, as late ones do."""
+    report, default_s, command = output.report, facts(output.tool).timeout_s, output.command
+    lost = report.socket_errors or SocketErrors()
+    if report.latencies.count is None and not (lost.timeout if output.tool == WRK else report.errors + lost.total):
+        return None  # a table of samples may leave out what failed
+    stated_s = (command.timeout_s if command else None) or report.timeout_s
+    whole_s = round((largest_us(output) or 0.0) / 1e6) if report.timed_out and not stated_s else 0
+    printed = (int(ms) / 1e3 for line in report.diagnostics for ms in _TIMED_OUT.findall(line))
+    limits_s = ((default_s and stated_s) or default_s or 0.0, *printed, whole_s)
+    return next((float(s) for s in limits_s if 0 < AT_BOUND * s <= latency_us / 1e6 <= JUST_OVER * s), None)
 
 
 def has_queue(output: Output) -> bool:
@@ -180,7 +181,7 @@ def has_queue(output: Output) -> bool:
     If the shortfall is not known: the maximum is at least a second, and the median at least a quarter of the maximum.
     """
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
-    if largest is None or not is_open_loop(output) or timed_out(output) or slow_from_the_start(output):
+    if largest is None or not is_open_loop(output) or timeout_at(output, median or 0.0) or slow_from_the_start(output):
         return False
     if median is None and output.tool == WRK2:
         median = mean_us(output)  # which is near the median of a queue that grows evenly

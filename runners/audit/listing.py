@@ -55,7 +55,8 @@ def _short_lines(audit: Audit) -> Iterator[str]:
     highest = highest_rates(audit)
     for digest in audit.digests:
         worst, places = digest.worst, digest.places
-        rate = highest.pop(worst.output.group, "") if worst.rule.theme == "load" else ""
+        own = worst.rule.theme == "load" and worst.output.offered_rps
+        rate = highest.pop(worst.output.group, "") if own else ""
         at = f" at {', '.join(places)}" if len(places) > 1 else ""
         yield (
             f"{worst.output.place}: {worst.rule.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
@@ -118,28 +119,27 @@ def _document(group: Group) -> dict[str, Any]:
 
     An operation has its script's name; without a script, its URL if the outputs have several; else no name.
     """
-    highest: dict[str, float] = {}
-    several = len({output.url for output in group}) > 1
-    paced = ((output, rate) for output in group if (rate := output.offered_rps))
+    paced = [(output, rate) for output in group if (rate := output.offered_rps)]
+    several = len({output.url for output, _ in paced}) > 1
     named = ((out, Path(out.script).stem or (out.url or "") * several, rate) for out, rate in paced)
     known = [(out, name, rate, figures.fell_short(out)) for out, name, rate in named]
-    for output, operation, rate, short in known:
-        if figures.achieved_rps(output) is not None and not short and _succeeded(output):
-            highest[operation] = max(rate, highest.get(operation, 0.0))
-    above = [out.place for out, operation, rate, short in known if short and rate > highest.get(operation, math.inf)]
+    kept = ((rate, figures.achieved_rps(out) or 0.0, name) for out, name, rate, _ in known if _kept(out))
+    highest = {name: (rate, achieved) for rate, achieved, name in sorted(kept)}
+    above = [out.place for out, name, rate, short in known if short and rate > highest.get(name, (math.inf,))[0]]
     return {
         "document": group[0].group,
-        "highest_achieved_rps": highest,
+        "highest_achieved_rps": {name: achieved for name, (_, achieved) in highest.items()},
         "latency_above_it": above,
         "not_in_outputs": list(_unknown(group)),
     }
 
 
-def _succeeded(output: Output) -> bool:
+def _kept(output: Output) -> bool:
     report, errors = output.report, output.report.socket_errors
     failed = report.errors + (errors.total if errors else 0)
-    few = failed <= figures.FEW_ERRORS * (report.requests or 0)
-    return few and not figures.is_of_no_run(output) and not figures.exceeded(output)
+    few = failed <= figures.FEW_ERRORS * (report.requests or 0) and report.requests != 1
+    no_run = figures.is_of_no_run(output) or figures.achieved_rps(output) is None
+    return few and not (no_run or figures.fell_short(output) or figures.exceeded(output))
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:

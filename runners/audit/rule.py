@@ -38,6 +38,7 @@ class Seen:
     text: str
     evidence: Mapping[str, Value] = field(default_factory=dict)  # figures by name
     severity: Severity | None = None  # None: the rule's own severity
+    remedy: str = ""  # in place of the rule's own
     size: float = field(kw_only=True)  # how bad the finding is; larger is worse, and the worst of a file is quoted
 
 
@@ -99,10 +100,11 @@ class Remark:
         missing = [part.startswith("percentiles") for part in self.output.missing]
         lacks = any(missing) and known.percentiles and not few
         to = f" to {tool}" if tool in (WRK, WRK2, TRUEPACE) else ""
-        percentiles = f"; {known.percentiles}{to}" if lacks and not (asked and is_like_wrk(tool)) else ""
-        return self.rule.remedy.format(
-            percentiles=percentiles, rate=known.rate, timeout="--timeout" if is_like_wrk(tool) else "the time-out",
+        advice = f"{known.percentiles}{to}" if lacks and not (asked and is_like_wrk(tool)) else ""
+        whole = "" if ": " in advice else "publish the whole output"  # a tool that prints none says so
+        return self.seen.remedy or self.rule.remedy.format(
+            rate=known.rate, timeout="--timeout" if is_like_wrk(tool) else "the time-out",
             over_time=f" ({known.over_time})" if known.over_time else "",
-            publish="measure more responses" if few and all(missing) else "publish the whole output",
+            publish="; ".join(filter(None, ("measure more responses" if few and all(missing) else whole, advice))),
             uncorrected=", or read the uncorrected figures (-U) as well" if tool == WRK2 else "",
         )  # fmt: skip

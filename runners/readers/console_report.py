@@ -109,7 +109,11 @@ class ConsoleReport:
     non_2xx: int | None = None
     failed_apart: int = 0  # how many of `non_2xx` are in neither rate nor latency (Artillery: in the rate)
     odd_length: int | None = None  # responses whose length differs from that of the first
-    requests_per_s: float | None = None
+    without_body: int = 0  # of `non_2xx`, those that ab counts for their length and that have no body
+    requests_per_s: float | None = None  # of vegeta the rate of successes
+    target_rps: float | None = None  # of YCSB, of all operations, as the time that they took shows
+    timeout_s: float | None = None  # as the text above states it
+    timed_out: bool = False  # the tool says that requests timed out, besides that they failed
     operation: str = ""  # the measured operation, if the tool reports several
     parts: tuple[tuple[str, int], ...] = ()  # (name, number of requests) of parts with percentiles of their own
     column: int = 0  # the output's position, from 0, in a table or file of several outputs

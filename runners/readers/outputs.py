@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from runners.readers import context
+from runners.readers import context, units
 from runners.readers.command_line import CommandLine, find_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Document, Line, Problem, files_in, read_document
@@ -27,6 +27,7 @@ HELD = 0.02  # share by which an achieved rate may differ from the offered one
 _PERCENTILE = re.compile(
     r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
 )
+_TIMEOUT = re.compile(r"(?i)(?:\s--?timeout[= ]|^\W*time-?out\W{0,3}[:=]\W*)(\d{1,6}(?:\.\d+)?(?:ms|s|m)?)(?![\w.])")
 _URL = re.compile(r"\bhttps?://[^\s\"'`)>]+")
 Placed = tuple[int, ConsoleReport]  # the index of an output's first line in the document, and the output
 
@@ -125,7 +126,8 @@ def _as_commanded(report: ConsoleReport, above: Sequence[Line], before: ConsoleR
     counted = [pattern for pattern, _ in patterns if "connections" in pattern.groupindex]
     matches = (pattern.search(f"{clean(line.text[:LONGEST_LINE])} ") for line in near for pattern in counted)
     clients = {match["connections"] for match in matches if match}  # more than one: it is not known whose
-    text = ""
+    text, timeouts = "", [match for line in near if (match := _TIMEOUT.search(clean(line.text[:LONGEST_LINE])))]
+    report = replace(report, timeout_s=units.time_s(timeouts[-1][1])) if timeouts else report
     for line in reversed(near):
         own = clean(line.text[:LONGEST_LINE]).rstrip()
         text = f"{own[:-1]} {text}" if own.endswith("\\") else f"{own} "
@@ -138,6 +140,8 @@ def _as_commanded(report: ConsoleReport, above: Sequence[Line], before: ConsoleR
             implied |= {"url": report.url or (url[0] if url else None)}
             asked = int(given.get("connections", 0)) if len(clients) < 2 else 0
             implied |= {"connections": report.connections or asked or implied.get("connections")}
+            timeout_s, run_s = (units.time_s(given.get(name) or "") for name in ("timeout", "duration"))
+            implied |= {"timeout_s": timeout_s or report.timeout_s, "duration_s": run_s or report.duration_s}
             implied |= {"depth": report.depth or int(given.get("depth", 0)) or None}
             return replace(report, command=None if implied.get("closed_loop") else command, **implied)
     run = report.operation != before.operation or report.requests == before.requests

@@ -34,6 +34,7 @@ _DOTTED = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d.,])")  # a d
 _JOINED = re.compile(r"\s(?=Server|Doc|Conc|Time |Compl|Failed|HTML|Requests |Non-2xx|\(Conn|Total:|\d+% )")  # of ab
 _SWAPPED = str.maketrans(".,", ",.")
 _ONLY = 0.99  # share of the requests of a YCSB run; an operation with more has the run's rate
+_STARTING_S = 0.2  # by which a YCSB run with a target takes longer than its operations at that rate
 _BUSY = 0.9  # share of k6's users that had a request or pause all the time
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
@@ -113,17 +114,11 @@ class Summary:
 
     def has(self, proof: str) -> bool:
         """Return whether the summary has one of the figures that `proof` names, or, if `proof` is empty, any figure."""
-        known = {*self.figures, *(["rows"] if self.rows else [])}
+        known = {*self.figures, *(["rows"] if self.rows else []), *(["codes"] if self.codes else [])}
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
-    def failure(self, match: re.Match[str]) -> None:
-        """Add a line's number of errors, except ghz's (counted by status) and oha's requests in flight at the end."""
-        if self.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
-            self.failed += round(units.count(match[1]) or 0.0)  # autocannon rounds: `9k errors`
-
-    def named_status(self, match: re.Match[str]) -> None:
-        """Take the number of gRPC responses with a named status: OK counts as 200, any other status as an error."""
-        self.codes[200 if match[1] == "OK" else 500 + len(self.codes)] = int(match[2])
+    def rounded_failures(self, match: re.Match[str]) -> None:
+        self.failed += round(units.count(match[1]) or 0.0)  # autocannon's `9k errors`
 
     def cells(self, match: re.Match[str]) -> None:
         """Take percentiles, mean, standard deviation and maximum from autocannon's row Latency."""
@@ -133,15 +128,6 @@ class Summary:
             for name, text in zip(("2.5", "50", "97.5", "99", "mean", "stdev", "max"), texts, strict=True):
                 self.time(name, units.go_time_us(text))
 
-    def autocannon(self, match: re.Match[str]) -> None:
-        """Take connections, offered rate and pipelining depth from autocannon's command line."""
-        if connections := re.search(r"\s-(?:c|-connections)[ =]?(\d{1,9})", match[0]):
-            self.figures["connections"] = int(connections[1])
-        if rate := re.search(r"\s-(?:R|-overallRate)[ =]?(\d{1,9})", match[0]):
-            self.figures["offered_rps"] = float(rate[1])
-        if depth := re.search(r"\s-(?:p|-pipelining)[ =]?(\d{1,4})", match[0]):
-            self.figures["n_depth"] = int(depth[1])
-
     def rounded_count(self, match: re.Match[str]) -> None:
         """Take autocannon's last line; its rounded number of requests counts only if no other line gives a number."""
         if not self.codes:
@@ -150,15 +136,12 @@ class Summary:
 
     def trend(self, match: re.Match[str]) -> None:
         """Take the times in a line of k6, with or without commas: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
+        if "waiting" in match[0] and self.rows:
+            return  # the time to first byte stands for the whole, which takes hardly longer, only where that is missing
         for name, text in re.findall(r"([\w().]+)=([^\s=]+?),?(?=\s|$)", match[1]):
             self.time(name, units.go_time_us(text))
             if text.startswith("-") and NEGATIVE not in self.notes:
                 self.notes.append(NEGATIVE)
-
-    def waiting(self, match: re.Match[str]) -> None:
-        """Take k6's time to first byte if there are no other times; a short response takes hardly longer than that."""
-        if not self.rows:
-            self.trend(match)
 
     def dropped(self, match: re.Match[str]) -> None:
         self.notes.append(f"dropped_iterations: {match[1]}")
@@ -209,8 +192,8 @@ class Summary:
         self.rows = {0.5: float(match["n_median"]) * MS}
         self.figures |= {"heads": (), "non_2xx": self.figures["non_2xx"] or None}
 
-    def locust_heads(self, match: re.Match[str]) -> None:
-        self.figures |= {"heads": re.findall(r"(\d[\d.]*)%", match[0]), "parts": ()}
+    def heads(self, match: re.Match[str]) -> None:
+        self.figures |= {"heads": re.findall(r"\d[\d.]*(?=%| Latency)", match[0]), "parts": ()}
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
         """Take Locust's percentiles (at most the maximum, as only percentiles are rounded), or an operation's count."""
@@ -220,9 +203,6 @@ class Summary:
             self.figures["parts"] = (*self.figures.get("parts", ()), (name, int(values[-1])))
         for level, value in zip(heads, values, strict=False) if name == "Aggregated" else ():
             self.time(level, min(float(value) * MS, most_us))
-
-    def memtier_heads(self, match: re.Match[str]) -> None:
-        self.figures["heads"] = re.findall(r"p(\d[\d.]*) Latency", match[0])
 
     def memtier(self, match: re.Match[str]) -> None:
         """Take memtier's row of all operations: the rate, the mean and the percentiles that the table's head names."""
@@ -266,16 +246,20 @@ class Summary:
         requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # older versions count only completed requests
             requests = max(requests or 0, counted)
-        good = figures.get("n_good", 0)
+        good, target = figures.get("n_good", 0), None
         if self.tool == "YCSB":
             requests, elapsed_s = max(requests or 0, good + self.failed), figures.get("run_ms", 0.0) / MS or None
-            if requests >= _ONLY * figures.get("run_rps", float("inf")) * (elapsed_s or 0.0):
-                rate = figures.get("run_rps")  # the run had no other operations
+            operations, whole_s = figures.get("run_rps", 0.0) * (elapsed_s or 0.0), int(elapsed_s or 0.0)
+            if operations and requests >= _ONLY * operations:
+                rate = figures["run_rps"]  # the run had no other operations
+            asked = round(operations / (whole_s or 1), 3)
+            if asked and (elapsed_s or 0.0) - whole_s <= _STARTING_S and float(f"{asked:.1e}") == asked:
+                target = asked
         if self.tool in ("k6", "nighthawk", "drill") and requests and rate:
             elapsed_s = requests / rate
         if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
-            rate, succeeded = requests / elapsed_s, round(figures.get("throughput_rps", requests) * elapsed_s)
-            if not self.codes and succeeded < LEAST_SUCCEEDED * requests:
+            rate = min(figures.get("throughput_rps", float("inf")), requests / elapsed_s)
+            if not self.codes and (succeeded := round(rate * elapsed_s)) < LEAST_SUCCEEDED * requests:
                 self.failed = requests - succeeded
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
@@ -283,7 +267,7 @@ class Summary:
         non_2xx, late = figures.get("non_2xx", bad or None), self.failed * (self.tool == "Gatling")  # only time-outs
         reset = figures.get("n_receive", 0) + figures.get("n_except", 0)
         errors = SocketErrors(figures.get("n_connect", 0), reset, timeout=min(late, non_2xx or 0))
-        offered, connections = figures.get("offered_rps"), figures.get("connections")
+        offered, connections = figures.get("offered_rps", figures.get("unknown_rps")), figures.get("connections")
         if figures.get("closed_loop"):  # of k6 with a rate, too, only some users loop
             offered, connections = None, connections if offered is None or self.tool != "k6" else None
         if self.tool == "k6" and offered and rate and (begun := figures.get("rate_of_iterations_rps")):
@@ -302,7 +286,8 @@ class Summary:
             failed_apart=self.failed * (TOOLS[tool].failures == "apart"), depth=figures.get("n_depth"),
             odd_length=None if lost else odd_length or None, socket_errors=errors if errors.total else None,
             requests_per_s=rate, operation=figures.get("operation", ""), parts=figures.get("parts", ()),
-            closed_loop=closed, extra=tuple(self.notes), diagnostics=tuple(self.diagnostics),
+            without_body=lost, target_rps=target, timed_out="timed_out" in figures, closed_loop=closed,
+            extra=tuple(self.notes), diagnostics=tuple(self.diagnostics),
             first_line=self.first_line, last_line=self.last_line,
         )  # fmt: skip
 

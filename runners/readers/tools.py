@@ -50,7 +50,7 @@ class JsonSummary:
 class Tool:
     """The facts on a load tool: how it measures, and how the lab reads its outputs."""
 
-    percentiles: str  # advice on how to get more percentiles
+    percentiles: str  # advice on how to get more percentiles; what its summary never has, it says after a colon
     reads: str  # a command whose output file the lab can read
     closed_loop: bool | None = None  # whether a connection awaits each response if no rate is given; None: unknown
     rate: str = "with a generator that can"  # advice on how to offer a fixed rate
@@ -61,7 +61,7 @@ class Tool:
     depth: int = 1  # most requests in flight on a connection, unless an output says more
     timeout_s: float | None = None  # the default time-out
     whole_ms: bool = False  # the tool prints whole milliseconds
-    mean_of_intervals: bool = False  # its rate is the mean of short intervals' rates, not requests / duration
+    mean_of_intervals: bool = False  # its rate is not requests / duration: a mean of intervals', or of successes
     #: Patterns of the tool's command lines, with the figures that they imply. Of a line, all that match count.
     commands: tuple[tuple[str, dict[str, Any]], ...] = ()
     console: Console | None = None

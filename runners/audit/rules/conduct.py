@@ -10,7 +10,7 @@ from runners.audit import figures
 from runners.audit.rule import Seen, Severity, rule, said
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
-from runners.readers.tools import WRK2, facts, is_like_wrk
+from runners.readers.tools import WRK2, is_like_wrk
 
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
@@ -190,31 +190,30 @@ def _ran_to_its_last_response(output: Output) -> bool:
     requests = output.report.requests or 0
     rounded = requests >= FEWEST_FOR_P99 and float(f"{requests:.1e}") == requests and output.tool != "autocannon"
     lost = output.report.errors or (output.report.socket_errors and output.report.socket_errors.total)
-    return output.tool == "ab" or (rounded and not lost and not is_like_wrk(output.tool))
+    return output.tool in ("ab", "vegeta") or (rounded and not lost and not is_like_wrk(output.tool))
 
 
 @rule("SMP003")
 def _at_bound(output: Output) -> Iterator[Seen]:
-    largest = figures.largest_us(output)
-    censored = next((int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))), 0)
+    report, largest = output.report, figures.largest_us(output)
+    censored = next((int(match[1]) for line in report.extra if (match := _CENSORED.search(line))), 0)
     if censored:
         text = f"{words.several(censored, 'request')} had no response when the run ended: the maximum is a lower bound"
         evidence = {"censored": censored, "max_us": largest}
         yield Seen(output, text, evidence, Severity.WARNING, size=censored)  # the tool reports it
         return
-    highest = max((value for _, value in output.report.latencies.rows), default=None)
-    longest = largest if largest is not None else highest
-    if longest is None or longest <= 0 or figures.is_of_no_run(output):
+    longest = largest if largest is not None else max((value for _, value in report.latencies.rows), default=0.0)
+    if longest <= 0 or report.requests == 1 or figures.is_of_no_run(output):
         return
-    if figures.fell_short(output) or figures.has_queue(output):
-        return  # in a growing queue the maximum is the queue's length
-    commanded_s, known_s = output.command.timeout_s if output.command else None, facts(output.tool).timeout_s
-    if timeout_s := figures.timeout_at(output, longest, (commanded_s or known_s) if known_s else None):
+    if timeout_s := figures.timeout_at(output, longest):
         named = "the maximum" if largest is not None else "a percentile"
         text = said("SMP003", named, words.latency(longest), f"{output.tool}'s time-out of {words.seconds(timeout_s)}")
         yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s}, size=longest)
         return
-    run_s = None if _ran_to_its_last_response(output) else output.duration_s
+    queued = figures.fell_short(output) or figures.has_queue(output)  # then the maximum is the queue's length
+    run_s = (
+        0.0 if queued or _ran_to_its_last_response(output) else max(output.duration_s or 0.0, report.elapsed_s or 0.0)
+    )
     if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
         text = said("SMP003", "the maximum", words.latency(largest), f"nearly the run's length, {words.seconds(run_s)}")
         yield Seen(output, text, {"max_us": largest, "duration_s": run_s}, size=largest)

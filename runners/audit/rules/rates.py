@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Group, Seen, rule, said
+from runners.audit.rule import TABLE, Group, Seen, rule, said
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts
 
@@ -16,7 +16,7 @@ RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate
 BURST = 10.0  # least p90 / p50; squared: least p99 / p50. Requests leave evenly: the server stalled for such a share
 BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
-NEVER_PAUSE = (WRK, "hey", "oha", "bombardier", "h2load", "YCSB")
+NEVER_PAUSE = (WRK, "hey", "oha", "bombardier", "h2load")
 STILL = 0.6  # share of the connections; if fewer are busy on average, the others hung
 ROUNDS = 10  # requests of a connection, of which the first and the last hardly count
 UNEVEN, SMOOTH_RPS, LATE = 1.5, 100.0, 1.1  # wrk counts Req/Sec in each 100 ms in which a response came
@@ -102,7 +102,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
         return
     median, mean = figures.at(output, 0.5), figures.mean_us(output)
     named, value = ("p50", median) if median is not None else ("mean", mean)
-    if value is None or value < QUEUED * largest:
+    if value is None or value < QUEUED * largest or figures.timeout_at(output, largest):
         return
     text = said("RAT002", named, words.latency(value), words.latency(largest))
     evidence = {f"{named}_us": value, "max_us": largest}
@@ -185,6 +185,8 @@ def _standstill(output: Output) -> str:
     busy, per_thread = rate * mean / 1e6 / (report.depth or 1), report.requests_per_thread
     in_all, elapsed_s = threads * ((per_thread.mean if per_thread else None) or math.nan), report.elapsed_s or 0.0
     counted = not report.errors or facts(output.tool).failures == "counted"  # else failures take time, too
+    late = report.socket_errors.timeout if report.socket_errors and output.tool == WRK else 0  # in no mean of wrk's
+    counted &= late <= figures.MOST_FAILED * (report.requests or 0)
     long = output.tool == WRK or (report.requests or 0) >= ROUNDS * connections
     shown = {
         f"rate and mean latency keep {round(busy, 2):g} busy": counted and long and busy < STILL * connections,
@@ -200,28 +202,32 @@ def _closed_loop(group: Group) -> Iterator[Seen]:
     of_run: set[str] = set()  # operations that one run measured, in one closed loop
     able = (output for output in group if output.tool in NEVER_PAUSE)
     commanded = {WRK, *(output.tool for output in able if figures.commands_above(output))}
-    if len({output.report.operation for output in group} - {""}) > 1:
-        commanded.discard("YCSB")  # its rate may be that of all operations
     for output in group:
         connections, largest, rate = figures.opened(output), figures.largest_us(output), figures.achieved_rps(output)
         operation, known = output.report.operation, rate or connections or output.report.requests
         known = known or output.report.closed_loop
-        if figures.is_open_loop(output) or not figures.has_latency(output) or not known:
+        of_ycsb = output.tool == "YCSB" and output.report.closed_loop is None  # whose latency is service time
+        target = output.report.target_rps or output.offered_rps if of_ycsb else None
+        if (figures.is_open_loop(output) and not target) or not figures.has_latency(output) or not known:
             continue
         if operation and of_run and operation not in of_run:
             of_run.add(operation)
             continue
         of_run = {operation} - {""}
-        who = facts(output.tool).sender
+        who = f"{'looping ' * (output.tool == 'k6' and not connections)}{facts(output.tool).sender}"
         sender = f"each of the {words.several(connections, who) if connections else f'{who}s'}"
         never_pauses = output.tool in commanded and not output.script  # which may pause
         hung = _standstill(output) if never_pauses else ""
-        text = said("RAT004", f"the {who}" if connections == 1 else sender, hung)
+        depth = output.report.depth or 1
+        piped = f", with up to {depth} requests at once," if depth > 1 else ""
+        text = said("RAT004", (f"the {who}" if connections == 1 else sender) + piped, hung)
+        if target:
+            text = TABLE["RAT004"]["paced"].format(words.rate(target))
         evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
         if largest and rate and connections:
             unsent = max(0, round(rate / connections * largest / 1e6) - 1)
             evidence["requests_not_sent_in_the_longest_wait"] = unsent
-        yield Seen(output, text, evidence, size=float(bool(hung)))
+        yield Seen(output, text, evidence, remedy=TABLE["RAT004"]["intended"] if target else "", size=float(bool(hung)))
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:

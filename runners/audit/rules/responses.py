@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Group, Seen, Severity, rule, said
+from runners.audit.rule import TABLE, Group, Seen, Severity, rule, said
 from runners.readers.console_report import SocketErrors
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
@@ -32,6 +32,8 @@ def _errors(output: Output) -> Iterator[Seen]:
     share = min(1.0, errors / requests)  # rule SUM003 reports more errors than requests
     by_status, portion = is_like_wrk(output.tool) or output.tool == "ab", _portion(errors, requests)
     bad = f"responses ({portion}) are not 2xx or 3xx" if by_status else f"requests ({portion}) failed"
+    if output.report.without_body:
+        bad = f"responses ({portion}) failed by their length: their bodies are missing"
     like_others = "" if facts(output.tool).failures == "unknown" else ", and stand in rate and latency like the others"
     text = f"{words.count(errors)} of {words.count(requests)} {bad}{like_others}"
     evidence = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
@@ -67,11 +69,8 @@ def _lost(output: Output, *, at_checks: bool) -> Iterator[Seen]:
         share = min(1.0, late / of)
         parts = 10.0 ** max(2, math.ceil(-math.log10(share)))  # as finely as the share needs: p92, p99.5
         known = math.ceil(parts * (1 - share) - 1e-9) * 100 / parts
-        text += (
-            f"; {words.count(late)} of {words.count(of)} responses ({_portion(late, of)}) took over "
-            f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known:g} and above are at least "
-            f"{words.seconds(limit_s)}"
-        )
+        counted = words.count(late), words.count(of), _portion(late, of), words.seconds(limit_s)
+        text += TABLE["ERR004"]["late"].format(*counted, known)
         numbers |= {"late": late, "share_late": round(share, 4), "samples": of - late, "known_below": known}
     elif errors.timeout and at_checks:
         dead, connections = figures.dead_connections(output), output.connections

@@ -119,7 +119,14 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
     "RUN005": ("\n".join(HEALTHY.splitlines()[:4]), set()),
     "SMP001": (replaced(HEALTHY, ("100.000%", " 99.990%   55.20ms\n100.000%")), QUIET),
     "SMP002": ("50.000% 5.00ms\n 99.000% 9.00ms\n", set()),
-    "SMP003": (replaced(CLOSED, ("48.51ms", " 1.98s ")), OF_CLOSED),
+    "SMP003": (
+        replaced(
+            CLOSED,
+            ("48.51ms", " 1.98s "),
+            ("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 3\nRequests/sec"),
+        ),
+        OF_CLOSED | {"ERR004"},
+    ),
     "SUM001": (replaced(HEALTHY, ("Requests/sec:   2000.00", "Requests/sec:   2020.00")), QUIET),
     "SUM002": (replaced(HEALTHY, ("75.000%    6.10ms", "75.000%    4.10ms")), QUIET | {"SUM003"}),
     "SUM003": (replaced(HEALTHY, ("Total count    =        99920", "Total count    =        99000")), QUIET),

@@ -223,7 +223,10 @@ def test_a_ycsb_run_is_one_closed_loop_or_has_one_target() -> None:
     assert len([line for line in lines_of(f"{YCSB}\n{YCSB}") if line.endswith("[RAT004 at 2, 10]")]) == 1
     paced = f"$ ycsb run cassandra-cql -target 25 -P workloada\n{YCSB}"
     assert [output.offered_rps for output in outputs(paced)] == [25, 25]
-    assert "RAT004" not in remarks(paced)
+    remark = remarks(paced)["RAT004"]
+    assert plain(remark.seen.text).startswith("a target of 25/s, and latency counts from when a request was sent")
+    assert remark.remedy == "count response time from the intended start: -p measurement.interval=intended"
+    assert "RAT004" not in remarks(paced.replace("workloada", "workloada -p measurement.interval=intended"))
 
 
 @pytest.mark.parametrize(

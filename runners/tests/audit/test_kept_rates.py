@@ -156,7 +156,10 @@ def test_ghz_sends_by_workers_and_not_by_connections(workers: int, sender: str) 
     ("text", "sender"),
     [
         ("[READ], Operations, 500\n[READ], AverageLatency(us), 412.5\n", "each of the threads sends"),
-        ("* a: 20 looping VUs for 1m0s\nhttp_req_duration: avg=9ms med=9ms\nhttp_reqs: 9000 300/s\n", "of the users"),
+        (
+            "* a: 20 looping VUs for 1m0s\nhttp_req_duration: avg=9ms med=9ms\nhttp_reqs: 9000 300/s\n",
+            "of the looping users",
+        ),
         (CLOSED, "each of the 2 connections sends"),
     ],
 )

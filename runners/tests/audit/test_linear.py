@@ -56,6 +56,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "wrapped commands": ("", "wrk -t1 \\\n"),
     "consoles": ("", CLOSED),
     "hey": ("", "Summary:\n  Total: 5 secs\n"),
+    "hey's names": ("", "hey" + "_a" * 900 + "!\nSummary:\n  Total: 5 secs\n  Requests/sec: 5.0\n"),
     "k6": ("", "http_reqs....: 5 5/s\n"),
     "k6 samples": ("", '{"type":"Point","metric":"http_req_duration","data":{"value":1.5,"tags":{}}}\n'),
     "JMeter": ("timeStamp,elapsed,label\n", "1700000000000,5,a\n"),

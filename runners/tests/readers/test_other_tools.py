@@ -204,7 +204,7 @@ def test_vegeta_is_read_with_the_rate_that_it_offered() -> None:
     report = output.report
     assert (output.tool, report.requests, report.non_2xx) == ("vegeta", 500, 50)
     assert (output.offered_rps, output.offered_by) == (100.22, "as vegeta says")
-    assert report.requests_per_s == pytest.approx(500 / 5.065)
+    assert report.requests_per_s == pytest.approx(450 / 5.065, abs=0.01)  # of successes
     assert report.latencies.at(0.99) == pytest.approx(77_460)
     assert report.max_us == pytest.approx(91_210)
     codes = {remark.code for remark in audit([find_outputs(TOOLS / "vegeta.txt")]).remarks}
