@@ -91,8 +91,8 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     line, median_us = instrument.timer_fit(report.spectrum_frame()), report.latencies.at(0.5)
     if line is None or median_us is None or not line.is_millisecond_timer:
         return None
-    even = f"an even spread over {words.latency(line.width_us)}, as of p0 to p90, has the median"
-    published = Measure("the published median", median_us, Unit.LATENCY_US)
+    even = f"an even spread over {words.latency(line.width_us)}, as up to p90, has a median of"
+    published = Measure("the published", median_us, Unit.LATENCY_US)
     median, steps = Measure(even, line.width_us / 2, Unit.LATENCY_US).against(published), [name]
     loads = results.run.find(workload=workload, profiled=False)
     known = (step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None)
