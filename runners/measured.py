@@ -117,8 +117,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Return a row for each stack frame of every profiled `load`; within a load, the widest frame is first.
 
-        `event` is cpu, alloc (bytes) or lock (wait time). `self` is the share (0 to 1) of stacks with `frame` on top,
-        `total` of all stacks with `frame`, and `category` their main category. Raises PlanError if no profile exists.
+        `event`: cpu, alloc (bytes) or lock (wait time). `self` is the share (0 to 1) in stacks with `frame` on top,
+        `total` in stacks with it anywhere, and `category` the main one of these. Raises PlanError if no profile exists.
         """
         profiled = self._steps_with_profile(event)
         frames = pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)

@@ -27,7 +27,7 @@ class NotebookError(LabError):
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Execute an experiment's notebook into a new run folder, or resume the run in `resume`; return the closed folder.
+    """Execute `plan`'s notebook with parameters `given` in a new run or the run `resume`; return the closed run folder.
 
     Raises PlanError, NotebookError, and after Ctrl-C Interrupted (KeyboardInterrupt if nothing was measured yet).
     """

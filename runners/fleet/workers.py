@@ -138,10 +138,10 @@ class Fleet:
             raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
     def run_on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
-        """Run `work` in a host's slot for a role until it ends or `halted` is set; return its result.
+        """Run `work` on a host, in its slot for `role`, and return the result; once `halted` is set, the lease ends.
 
         `work` gets the name of its lease as last argument, and must end once `lease_over` is true. Raises LabErrors
-        of `work`, MeasureError for its other errors, and LostHostError if host or scheduler is gone for LEASE_S.
+        of `work`, MeasureError for its other errors, and LostHostError if the host, its task or the scheduler is lost.
         """
         lease = uuid.uuid4().hex
         self.renew(host, lease)

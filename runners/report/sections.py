@@ -172,7 +172,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
 
 
 def store_table(stores: Sequence[Store]) -> Table:
-    """Return a table with a row per store: gain in knees over the reference store, amplification, memory, verdict."""
+    """Return a table by store: PUT and GET knees relative to the reference store's, amplification, memory, verdict."""
     against = reference(stores)
     rows = tuple(
         (

@@ -374,6 +374,6 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
 
 
 def reach(floor: Step | None) -> list[float]:
-    """Return [the floor's median in us], for the limits of an axis; [] if there is none, or it may not be quoted."""
+    """Return [median in us] of `floor`, a load on a do-nothing server, for an axis's limits; [] if none is quotable."""
     value = facts.quoted(floor, LEVELS[0]) if floor is not None else None
     return [value.value] if value is not None else []

@@ -85,7 +85,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
-    """Return how many requests wrk2's warm-up leaves out of its histogram, by the run's rate; None without a rate."""
+    """Return how many requests wrk2's histogram should omit for the warm-up: rate * its length; None without a rate."""
     rate = figures.achieved_rps(output) or output.offered_rps
     return rate * figures.warm_up_s(output) if rate else None
 
