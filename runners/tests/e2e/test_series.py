@@ -43,7 +43,7 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
     reported = []
     for line in process.stdout:
         reported.append(line)
-        if "load 2 of put-noop" in line:
+        if "load 1 of put-noop" in line:
             break
     assert working_in(tmp_path), "".join(reported)
     process.send_signal(number)
