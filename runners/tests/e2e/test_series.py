@@ -56,7 +56,7 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
         assert process.returncode == INTERRUPTED and folder.manifest()["status"] == "interrupted"
         assert shlex.join(["lab", *KNEE, "--resume", str(path)]) in said.splitlines(), said
     before = {name: at for name, at in _kept(folder).items() if name.startswith("rate-step-")}
-    assert len(before) >= 2
+    assert before, "what was measured is kept"
 
     if number == signal.SIGINT:
         return  # going on takes long, and is the same however it was interrupted
